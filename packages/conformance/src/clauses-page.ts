@@ -1,48 +1,48 @@
-/** The page that maps every clause to the cases that show it. */
+/** Renders the page that maps every clause to the cases that prove it. */
 import { ALL_CASES } from './cases/index.ts';
 import { CLAUSE_GROUPS, type Clause } from './clauses.ts';
 import { DOMAINS } from './kit.ts';
 
-/** Markdown: counts, then a table for each document. */
+/** Returns Markdown: the counts, then a table for each document. */
 export function renderClausesPage(): string {
   const counts = DOMAINS.map((domain) => `${ALL_CASES.filter((it) => it.domain === domain).length} ${domain}`);
   return [
-    '# What the conformance kit shows',
+    '# What the conformance kit proves',
     '',
-    `Each clause of the specification and each ruling, and the cases that show it on every store. The kit has ${ALL_CASES.length} cases: ${counts.join(', ')}.`,
+    `Each clause of the specification and each ruling, with the cases that prove it on every store. The kit has ${ALL_CASES.length} cases: ${counts.join(', ')}.`,
     'Run them with `npx tidemark-conformance ./my-store.js#createStore`, or one clause with `--only RUN-4`.',
-    'Where no case can show a clause, the last column names the files that do.',
+    'Where no case can prove a clause, the last column names the files that do.',
     '',
     ...CLAUSE_GROUPS.flatMap(({ title, clauses }) => [
       `## ${title}`,
       '',
-      '| Clause | What it asks | Shown by |',
+      '| Clause | Requirement | Proved by |',
       '| --- | --- | --- |',
-      ...rowsOf(clauses),
+      ...tableRows(clauses),
       '',
     ]),
   ].join('\n');
 }
 
-/** A row for each place, and one for each of its clauses that is shown elsewhere. */
-function rowsOf(clauses: readonly Clause[]): string[] {
-  const shownHere = Map.groupBy(
+/** Returns a row for each section, and one for each clause that a file proves instead of a case. */
+function tableRows(clauses: readonly Clause[]): string[] {
+  const byCases = Map.groupBy(
     clauses.filter((it) => it.elsewhere === undefined),
     (it) => it.id,
   );
   return clauses.flatMap((clause) => {
     if (clause.elsewhere !== undefined) return [row([clause], clause.elsewhere)];
-    const place = shownHere.get(clause.id)!;
-    return place[0] === clause ? [row(place, casesFor(clause.id))] : [];
+    const section = byCases.get(clause.id)!;
+    return section[0] === clause ? [row(section, casesFor(clause.id))] : [];
   });
 }
 
-function row(clauses: readonly Clause[], shownBy: string): string {
+function row(clauses: readonly Clause[], provedBy: string): string {
   const asked = clauses.map(({ level, says }) => (level === 'RULING' ? says : `${level}: ${says}`)).join('<br>');
-  return `| ${[linked(clauses[0]!), asked, shownBy].map(cell).join(' | ')} |`;
+  return `| ${[linked(clauses[0]!), asked, provedBy].map(cell).join(' | ')} |`;
 }
 
-/** The id of a ruling leads to its text. */
+/** Links the id of a ruling to its text. */
 function linked({ id, level }: Clause): string {
   return level === 'RULING' ? `[${id}](rulings.md#${id.toLowerCase()})` : id;
 }

@@ -1,4 +1,4 @@
-/** No clause is forgotten, and no case claims one that does not exist. */
+/** Every clause is proved, and no case names a clause that does not exist. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -12,26 +12,26 @@ describe('clauses', () => {
   const known = new Set(CLAUSES.map((clause) => clause.id));
   const proven = new Set(ALL_CASES.flatMap((testCase) => testCase.proves));
 
-  it('are each shown by a case, or say what shows them', () => {
+  it('are each proved by a case or name the files that prove them', () => {
     const forgotten = CLAUSES.filter((clause) => clause.elsewhere === undefined && !proven.has(clause.id));
     expect(forgotten.map((clause) => `${clause.id}: ${clause.says}`)).toEqual([]);
   });
 
-  it('are known where a case names them', () => {
+  it('are known when a case names them', () => {
     const unknown = ALL_CASES.flatMap((testCase) =>
       testCase.proves.filter((id) => !known.has(id)).map((id) => `${testCase.id}: ${id}`),
     );
     expect(unknown).toEqual([]);
   });
 
-  it('are not claimed where all of a place is shown elsewhere', () => {
+  it('are not named by a case when files prove the whole section', () => {
     const elsewhere = [...proven].filter((id) =>
       CLAUSES.filter((clause) => clause.id === id).every((clause) => clause.elsewhere !== undefined),
     );
     expect(elsewhere).toEqual([]);
   });
 
-  it('name files that exist where no case shows them', () => {
+  it('name existing files when no case proves them', () => {
     for (const { id, says, elsewhere } of CLAUSES) {
       if (elsewhere === undefined) continue;
       const files = [...elsewhere.matchAll(/`([^`]+)`/g)].map(([, file]) => file!);
@@ -40,14 +40,14 @@ describe('clauses', () => {
     }
   });
 
-  it('have a page that names every one of them', () => {
+  it('are all on the generated page', () => {
     const page = renderClausesPage();
     for (const { says } of CLAUSES) expect(page).toContain(says.replaceAll('|', '\\|'));
   });
 });
 
 describe('cases', () => {
-  it('have ids of their own that begin with their domain, or with model', () => {
+  it('have unique ids that start with their domain or with model', () => {
     const ids = ALL_CASES.map((testCase) => testCase.id);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { id, domain } of ALL_CASES) expect([domain, 'model']).toContain(id.split('/')[0]);

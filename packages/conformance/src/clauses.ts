@@ -1,4 +1,4 @@
-/** Every clause of the five documents and every ruling: what the kit has to show, or why another test does. */
+/** Every clause of the five documents and every ruling: the kit proves it, or the clause names the test that does. */
 import { DOCUMENT_000 } from './clauses/agent-document.ts';
 import type { Clause } from './clauses/clause.ts';
 import { DOCUMENT_003 } from './clauses/kv-document.ts';
@@ -7,7 +7,7 @@ import { DOCUMENT_001, DOCUMENT_002, DOCUMENT_004 } from './clauses/run-document
 
 export type { Clause } from './clauses/clause.ts';
 
-/** Clauses by where they stand, in the order a reader would take them. */
+/** Clauses by document, in reading order. */
 export const CLAUSE_GROUPS: readonly { title: string; clauses: readonly Clause[] }[] = [
   { title: 'Document 004: run contract 2.0.0', clauses: DOCUMENT_004 },
   { title: 'Document 001: run contract 1.0', clauses: DOCUMENT_001 },

@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** `tidemark-conformance ./my-store.js#createStore`: runs the kit on anybody's store. Exit code 0 conforms, 1 does not, 2 could not run. */
+/**
+ * `tidemark-conformance ./my-store.js#createStore`: runs the kit on any store. Exits with 0 if the store conforms, 1 if
+ * it does not, 2 if the kit could not run.
+ */
 import { runCommand, UsageError } from './command.ts';
 
 try {

@@ -1,4 +1,4 @@
-/** The command line of the kit, apart from the process: what it prints and how it ends. */
+/** The kit's command line, separate from the process: output and exit codes. */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -13,22 +13,22 @@ import { runConformance } from './suite.ts';
 const USAGE = `Usage: tidemark-conformance <module>#<export> [options]
 
 Runs Tidemark's contract against the store that <export> of <module> makes; it may be async.
-A module is a path (./my-store.js) or a package; without #<export> its default export is taken.
+A module is a path (./my-store.js) or a package; without #<export> its default export is used.
 
   --only <text>         only cases whose id contains the text, or that prove the clause (RUN-4)
   --json <file>         writes the report as JSON; - writes it to stdout instead of the table
   --list                lists the cases and runs none
-  --concurrency <n>     cases at once, default 1
+  --concurrency <n>     number of concurrent cases, default 1
   --seed <n>            replays the model-based cases of an earlier run
   --model-runs <n>      command sequences per model-based case, default 60
-  --help                shows this
+  --help                shows this help
 
 Exit code: 0 the store conforms, 1 it does not, 2 the kit could not run.`;
 
-/** Something the user can put right; the message says how. */
+/** A mistake of the user; the message says how to fix it. */
 export class UsageError extends Error {}
 
-/** Runs the command; gives the exit code and prints through `print`. What the user got wrong is a `UsageError`. */
+/** Runs the command, prints through `print` and returns the exit code. Throws `UsageError` for mistakes of the user. */
 export async function runCommand(args: string[], print: (text: string) => void): Promise<number> {
   const { values, positionals } = parse(args);
   if (values.help) {

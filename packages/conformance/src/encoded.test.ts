@@ -1,4 +1,4 @@
-/** A store with a codec is a store: the kit on the memory store with compression and encryption. */
+/** The kit on the memory store with compression and encryption. */
 import { randomBytes } from 'node:crypto';
 import { composeCodecs, compression, encryption } from '@tidemark/core';
 import { afterAll, describe, it } from 'vitest';

@@ -1,14 +1,14 @@
-/** The few assertions cases need; each failure says in words what was promised. */
+/** The assertions that cases use. Each failure message states the broken promise. */
 import { AssertionError, deepStrictEqual } from 'node:assert';
 import type { ErrorCode, TidemarkError } from '@tidemark/core';
 import { isTidemarkError } from '@tidemark/core';
 
-/** Fails with the promise that was broken. */
+/** Throws an error with the broken promise unless the condition holds. */
 export function expect(condition: unknown, promise: string): asserts condition {
   if (!condition) throw new AssertionError({ message: promise });
 }
 
-/** Deep equality by value; failures show both sides under the promise. */
+/** Compares by deep equality. The error shows the promise and both values. */
 export function expectEqual<T>(actual: T, expected: T, promise: string): void {
   try {
     deepStrictEqual(actual, expected);
@@ -17,7 +17,7 @@ export function expectEqual<T>(actual: T, expected: T, promise: string): void {
   }
 }
 
-/** The call must fail with this code, or one of these; returns the error for further checks. */
+/** Expects the call to fail with one of the codes, and returns the error for further checks. */
 export async function expectCode(
   codes: ErrorCode | readonly ErrorCode[],
   promise: string,

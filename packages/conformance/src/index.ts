@@ -1,4 +1,4 @@
-/** Tidemark's contract as something you can run: give the kit a store, get a report. */
+/** The Tidemark contract as an executable test kit for stores. */
 export { ALL_CASES } from './cases/index.ts';
 export { renderClausesPage } from './clauses-page.ts';
 export type { Bench, ConformanceCase, Domain, ModelSettings, StoreFactory, StoreUnderTest } from './kit.ts';

@@ -1,6 +1,6 @@
 /**
- * What a conformance case is and what it gets. The kit knows no test runner and no engine: a case takes a store
- * and throws when a promise is broken.
+ * Conformance cases and their inputs. The kit depends on no test runner and no engine: a case takes a store and throws
+ * when a promise is broken.
  */
 import type { Capability, PayloadCodec, Store } from '@tidemark/core';
 import type { RunEngine } from '@tidemark/core/engine';
@@ -10,84 +10,95 @@ export type Domain = 'general' | 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts'
 /** All domains, in the order reports show them. */
 export const DOMAINS: readonly Domain[] = ['general', 'runs', 'kv', 'jobs', 'agents', 'artifacts'];
 
-/** Returns the calls that replace an engine's own. */
+/** Returns the methods that replace the engine's own. */
 export type RunEngineChange = (runs: RunEngine) => Partial<RunEngine>;
 
-/** One promise of the contract, as something that can be run. */
+/** One promise of the contract as an executable case. */
 export interface ConformanceCase {
-  /** Stable and unique: `runs/duplicate-key-returns-stored-metadata`. */
+  /** Stable and unique, for example `runs/duplicate-key-returns-stored-metadata`. */
   id: string;
-  /** The promise in a user's words. */
+  /** States the promise in the user's words. */
   title: string;
   domain: Domain;
-  /** Clauses of the documents and rulings it proves: `004 §3.2`, `RUN-4`. */
+  /** The clauses and rulings that the case proves, for example `004 §3.2`, `RUN-4`. */
   proves: readonly string[];
-  /** Capabilities the store must have, else the case is skipped and says so. */
+  /** Capabilities that the store must declare. Without them the case is skipped and reports why. */
   needs?: readonly Capability[];
-  /** Closes or reopens the store: such cases run alone, after all others, and the kit opens a new store after each. */
+  /**
+   * Set when the case closes or reopens the store. Such cases run alone, after all others, and the kit then opens a new
+   * store.
+   */
   closesStore?: boolean;
   run(bench: Bench): Promise<void>;
 }
 
-/** The store under test, as its author hands it to the kit. */
+/** The store under test and what the kit may do with it. */
 export interface StoreUnderTest {
   store: Store;
-  /** Another handle on the same data, as a second process would have; where the engine has such a thing. */
+  /** Opens another handle on the same data, like a second process. Omit it if the engine has no such handle. */
   peer?: () => Promise<Store>;
-  /** Closes the store and opens the same data again; where data outlives the store. */
+  /** Closes the store and opens the same data again. Omit it if data does not outlive the store. */
   reopen?: () => Promise<Store>;
-  /** The same data through a payload codec; the kit knows how for stores that `assembleStore` made. */
+  /** Returns the same data through a payload codec. The kit supplies it for stores made by `assembleStore`. */
   withCodec?: (codec: PayloadCodec) => Store;
-  /** The same data through a run engine whose calls the kit changes; the kit knows how for stores that `assembleStore` made. */
+  /**
+   * Returns the same data through a run engine with methods replaced. The kit supplies it for stores made by
+   * `assembleStore`.
+   */
   withRuns?: (change: RunEngineChange) => Store;
-  /** Moves the store's clock forward, for stores with an injected clock; otherwise cases really wait. */
+  /** Moves the store's clock forward. Without it, cases wait in real time. */
   advance?: (ms: number) => void | Promise<void>;
-  /** Sets the store's wall clock back, while time goes on as before; for stores whose clock can be. */
+  /** Sets the store's wall clock back without affecting elapsed time. Omit it if the clock cannot be set. */
   setBack?: (ms: number) => void | Promise<void>;
-  /** Changes the stored value of a field past the store, as a failing disk would; where the engine checks what it reads. */
+  /**
+   * Changes the stored value of a field behind the store's back, like a failing disk. Omit it if the engine does not
+   * verify its reads.
+   */
   damage?: (tenantId: string, key: string, field: string) => void | Promise<void>;
-  /** Cleans up after the last case; closing the store is the kit's business. */
+  /** Cleans up after the last case. The kit closes the store itself. */
   dispose?: () => void | Promise<void>;
 }
 
-/** Makes the store under test, once a run of the kit, and once more after a case that closes it. */
+/** Creates the store under test: once per run of the kit, and again after each case that closes it. */
 export type StoreFactory = () => StoreUnderTest | Store | Promise<StoreUnderTest | Store>;
 
-/** How much the model-based cases try. */
+/** How many sequences the model-based cases try. */
 export interface ModelSettings {
-  /** How many sequences of commands. */
+  /** The number of command sequences. */
   runs: number;
   /** Replays the sequences of an earlier run. */
   seed?: number;
 }
 
-/** What a case works with. Every case has a tenant and ids of its own, so that cases can share one store. */
+/** The inputs of a case. Every case has its own tenant and ids, so that cases can share one store. */
 export interface Bench {
   /** The operator's view of the store. */
   readonly store: Store;
-  /** The same store confined to this case's own tenant: use this unless the case is about tenants. */
+  /** The store confined to this case's own tenant. Use it unless the case is about tenants. */
   readonly tenant: Store;
   readonly tenantId: string;
   readonly model: ModelSettings;
-  /** Where the feed ended before the kit wrote to it; absent for an empty one, and in cases that do not need the feed. */
+  /**
+   * The end of the feed before the kit wrote to it. Absent for an empty feed and for cases that do not need the feed.
+   */
   readonly feedStart?: string;
-  /** A new id, unique over all cases and runs of the kit. */
+  /** Returns a new id, unique across all cases and runs of the kit. */
   id(hint?: string): string;
-  /** A handle of another client on the same data: the peer's where there is one, else the same store. */
+  /** Returns another client's handle on the same data, or the same store if there is no peer. */
   peer(): Promise<Store>;
-  /** The tenant's view of the same data through a payload codec; only in cases that need `payloadCodec`. */
+  /** Returns the tenant's view through a payload codec. Only for cases that need `payloadCodec`. */
   encoded(codec: PayloadCodec): Store;
   /**
-   * The tenant's view of the same data through a run engine whose calls the case holds up or changes; `null` where the kit
-   * cannot reach the engine: then the case tries the same promise from outside only.
+   * Returns the tenant's view through a run engine whose methods the case delays or changes, or `null` if the kit
+   * cannot reach the engine. The case then tests the same promise from outside only.
    */
   withRuns(change: RunEngineChange): Store | null;
-  /** Lets time pass on the store's clock. */
+  /** Advances the store's clock, or waits. */
   pass(ms: number): Promise<void>;
-  /** Sets the store's wall clock back where it can be; elsewhere the case must hold all the same. */
+  /** Sets the store's wall clock back if that is possible. The case must pass either way. */
   setBack(ms: number): Promise<void>;
-  /** Damages a stored field of the tenant; false where the kit cannot reach under the store. */
+  /** Damages a stored field of the tenant. Returns false if the kit cannot reach below the store. */
   damage(key: string, field: string): Promise<boolean>;
-  /** Closes the store and opens the same data again; only in cases that need `reopen` and close the store. */
+  /** Closes the store and opens the same data again. Only for cases that need `reopen` and close the store. */
   reopen(): Promise<Store>;
 }

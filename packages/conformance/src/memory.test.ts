@@ -1,4 +1,4 @@
-/** The whole kit on the memory store, under vitest; and what the kit does with stores that lack something. */
+/** The whole kit on the memory store under vitest, and its handling of stores that lack capabilities. */
 import { memoryStore, type Store } from '@tidemark/core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { healthy } from './broken/wrap.ts';
@@ -15,7 +15,7 @@ function caseThat(run: ConformanceCase['run'], more: Partial<ConformanceCase> = 
 }
 
 describe('runConformance', () => {
-  it('reports what was kept, broken and not offered, as JSON and as text', async () => {
+  it('reports passed, failed and skipped cases as JSON and as text', async () => {
     const cases = [
       caseThat(async () => {}, { id: 'general/kept' }),
       caseThat(() => Promise.reject(new Error('the promise')), { id: 'general/broken' }),
@@ -39,7 +39,7 @@ describe('runConformance', () => {
     expect(text).toContain('the store does not declare reopen: general/absent');
   });
 
-  it('gives each case a tenant of its own and opens a new store after one that closes it', async () => {
+  it('gives each case its own tenant and opens a new store after a case that closes it', async () => {
     const opened: Store[] = [];
     const tenants: string[] = [];
     const open = () => {
@@ -67,7 +67,7 @@ describe('runConformance', () => {
     expect(await ids({ only: /revision/, domains: ['kv'] })).toContain('kv/swap-on-the-revision');
   });
 
-  it('runs the same with several cases at once on a real clock', async () => {
+  it('runs the same with concurrent cases on a real clock', async () => {
     const { totals, cases } = await runConformance(() => memoryStore({ timeoutMs: 20_000 }), {
       domains: ['general', 'runs', 'kv'],
       concurrency: 8,

@@ -1,4 +1,4 @@
-/** The kit outside vitest: under node:test and from the command line, in processes of their own. */
+/** The kit outside vitest: under node:test and on the command line, in separate processes. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ async function file(name: string, text: string): Promise<string> {
   return name;
 }
 
-/** Runs node on the sources; vitest's own settings stay out of the child. */
+/** Runs node on the sources, without vitest's own settings. */
 function node(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const { NODE_OPTIONS: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
   const child = spawn(process.execPath, ['--conditions=tidemark-source', ...args], { cwd: folder, env });
@@ -48,7 +48,7 @@ export function createStore() {
 `;
 
 describe('under node:test', () => {
-  it('passes whole on the memory store, and shows skipped cases with the capability they miss', {
+  it('passes on the memory store and shows each skipped case with its missing capability', {
     timeout: 120_000,
   }, async () => {
     const name = await file(
@@ -67,7 +67,7 @@ registerConformance({ describe, it, after }, 'memory', () => memoryStore(), { mo
 });
 
 describe('tidemark-conformance', () => {
-  it('ends with 0 and writes a report for a store that conforms to the whole of it', { timeout: 120_000 }, async () => {
+  it('exits with 0 and writes a report for a store that conforms', { timeout: 120_000 }, async () => {
     const name = await file('healthy.mjs', HEALTHY);
     const { code, stdout } = await node(CLI, `./${name}#createStore`, '--json', 'report.json');
     expect(stdout).toContain('Conforms:');
@@ -77,14 +77,14 @@ describe('tidemark-conformance', () => {
     expect(report.cases.length).toBe(ALL_CASES.length);
   });
 
-  it('ends with 1 and names the broken promise for one that does not', async () => {
+  it('exits with 1 and names the broken promise for a store that does not conform', async () => {
     const name = await file('broken.mjs', BROKEN);
     const { code, stdout } = await node(CLI, `./${name}#createStore`, '--only', 'general/closed-store-refuses');
     expect(stdout).toContain('✗ general/closed-store-refuses');
     expect(code).toBe(1);
   });
 
-  it('ends with 2 and a sentence when it cannot run', async () => {
+  it('exits with 2 and a message when it cannot run', async () => {
     const { code, stderr } = await node(CLI, './missing.mjs#createStore');
     expect(stderr).toMatch(/There is no module at .*missing\.mjs/);
     expect(code).toBe(2);
@@ -98,7 +98,7 @@ describe('runCommand', () => {
     expect(lines.join('\n')).toContain('runs/duplicate-returns-stored-metadata');
   });
 
-  it('says what the user got wrong', async () => {
+  it('reports mistakes of the user', async () => {
     const module = join(folder, await file('healthy.mjs', HEALTHY));
     const tries: [string[], RegExp][] = [
       [[], /Name one store/],

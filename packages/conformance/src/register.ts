@@ -1,4 +1,4 @@
-/** Registers the kit with a test runner: one test a case, under vitest, node:test or anything with their shape. */
+/** Registers the kit with a test runner, one test per case: vitest, node:test or a runner with the same functions. */
 import { ALL_CASES } from './cases/index.ts';
 import type { ConformanceCase, StoreFactory } from './kit.ts';
 import { type CaseSelection, selectCases } from './select.ts';
@@ -7,18 +7,18 @@ import { type BenchOptions, Workbench } from './workbench.ts';
 /** The functions of the runner; `after` is node:test's name for vitest's `afterAll`. */
 export interface TestRunner {
   describe: (name: string, body: () => void) => unknown;
-  /** Called as `it(name, { timeout }, body)`, which both runners take; their overloads do not fit one signature. */
+  /** Called as `it(name, { timeout }, body)`, which both runners accept. Their overloads do not fit one signature. */
   it: (name: string, ...rest: never[]) => unknown;
   after?: (body: () => Promise<void>) => unknown;
   afterAll?: (body: () => Promise<void>) => unknown;
 }
 
 export interface RegisterOptions extends CaseSelection, BenchOptions {
-  /** Other cases than the kit's own. */
+  /** Replaces the kit's own cases. */
   cases?: readonly ConformanceCase[];
 }
 
-/** What both runners take and hand to a test. */
+/** The parameters that both runners accept. */
 type DefineTest = (
   name: string,
   options: { timeout: number },
@@ -49,7 +49,7 @@ export function registerConformance(
   runner.describe(`${name} keeps the Tidemark contract`, () => {
     for (const testCase of selectCases(options.cases ?? ALL_CASES, options)) {
       const title = `${testCase.id}: ${testCase.title} [${testCase.proves.join(', ')}]`;
-      // The kit's own limit comes first, so that its message is the one that is shown.
+      // The kit's own limit is shorter, so that its message is shown.
       it(title, { timeout: workbench.caseLimitMs + 5_000 }, async (context) => {
         const missing = await workbench.missingFor(testCase);
         if (missing.length > 0) return context.skip?.(`the store does not declare ${missing.join(', ')}`);

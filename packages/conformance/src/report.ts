@@ -1,8 +1,8 @@
-/** A conformance report as text for people. */
+/** Formats a conformance report as text. */
 import { DOMAINS } from './kit.ts';
 import type { CaseResult, ConformanceReport } from './suite.ts';
 
-/** Counts by domain, then every failure with the promise it broke, then what was skipped and why. */
+/** Returns the counts by domain, then every failure with its broken promise, then the skipped cases and why. */
 export function formatReport(report: ConformanceReport): string {
   const { totals } = report;
   const failed = report.cases.filter((it) => it.status === 'failed');

@@ -1,13 +1,13 @@
-/** Which cases to run, and in which order. */
+/** Selects and orders the cases to run. */
 import type { ConformanceCase, Domain } from './kit.ts';
 
 export interface CaseSelection {
-  /** A part of an id, or a clause such as `RUN-4` or `004 §3.2`; or a pattern over id, title and clauses. */
+  /** Part of an id, or a clause such as `RUN-4` or `004 §3.2`; or a pattern over id, title and clauses. */
   only?: string | RegExp;
   domains?: readonly Domain[];
 }
 
-/** The chosen cases; those that close the store come last. */
+/** Returns the selected cases, with those that close the store last. */
 export function selectCases(cases: readonly ConformanceCase[], selection: CaseSelection = {}): ConformanceCase[] {
   const { only, domains } = selection;
   const chosen = cases.filter(
@@ -16,31 +16,34 @@ export function selectCases(cases: readonly ConformanceCase[], selection: CaseSe
   return [...chosen.filter((it) => !closesStore(it)), ...chosen.filter(closesStore)];
 }
 
-/** Whether the case closes or reopens the store, so that no other may use it at the same time. */
+/** Returns whether the case closes or reopens the store, so that no other case may use it at the same time. */
 export function closesStore(testCase: ConformanceCase): boolean {
   return testCase.closesStore === true || (testCase.needs?.includes('reopen') ?? false);
 }
 
-/** Cases that sweep the whole store with a grace of a millisecond, which takes the bytes that others are just storing. */
+/**
+ * Cases that sweep the whole store with a grace period of a millisecond and so remove bytes that other cases are
+ * storing.
+ */
 const SWEEPING = [
   'artifacts/deleting-one-leaves-the-other',
   'artifacts/tenants-are-apart',
   'artifacts/swept-when-expired',
 ];
 
-/** Whether the case may run at the same time as others on one store, to try many calls at once and to save time. */
+/** Returns whether the case may run concurrently with others on one store. */
 export function sharesStore(testCase: ConformanceCase): boolean {
   const { id, needs } = testCase;
-  // The feed is everybody's: to walk it beside all other cases takes long.
+  // All cases write to one feed, so reading it concurrently with them takes long.
   const walksTheFeed = needs?.includes('runs.feed') || id.startsWith('runs/feed');
   return !closesStore(testCase) && !walksTheFeed && !SWEEPING.includes(id);
 }
 
-/** Parts of the ids of cases that tell one millisecond from the next, on a store whose clock can be moved. */
+/** Parts of the ids of cases that check single milliseconds when the store's clock can be moved. */
 const TIMED =
   /millisecond|clock-that-steps-back|after-expiry|outlive-expiry|expired-is-invisible|keep-the-ttl|lapsed-lease/;
 
-/** Whether the case says more on a store under test that has `advance` and `setBack`. */
+/** Returns whether the case checks more on a store with `advance` and `setBack`. */
 export function isTimed({ id }: ConformanceCase): boolean {
   return TIMED.test(id);
 }

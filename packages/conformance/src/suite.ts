@@ -1,11 +1,11 @@
-/** Runs the cases against one store and reports what it keeps, breaks and does not offer. */
+/** Runs the cases against one store and reports which promises it keeps, breaks and does not offer. */
 import type { Durability } from '@tidemark/core';
 import { ALL_CASES } from './cases/index.ts';
 import type { ConformanceCase, Domain, StoreFactory } from './kit.ts';
 import { type CaseSelection, closesStore, selectCases } from './select.ts';
 import { type BenchOptions, Workbench } from './workbench.ts';
 
-/** How one case went. */
+/** The result of one case. */
 export interface CaseResult {
   id: string;
   title: string;
@@ -19,7 +19,7 @@ export interface CaseResult {
   durationMs: number;
 }
 
-/** What the kit found; plain JSON. */
+/** The result of a run of the kit, as plain JSON. */
 export interface ConformanceReport {
   backend: string;
   version: string;
@@ -32,11 +32,11 @@ export interface ConformanceReport {
 }
 
 export interface ConformanceOptions extends CaseSelection, BenchOptions {
-  /** Called as each case ends. */
+  /** Called after each case. */
   onCase?: (result: CaseResult) => void;
-  /** How many cases at once; default 1. Stores with an injected clock always run one at a time. */
+  /** The number of concurrent cases, by default 1. Stores with an injected clock always run one at a time. */
   concurrency?: number;
-  /** Other cases than the kit's own, for those who add promises of their own. */
+  /** Replaces the kit's own cases, for example with promises of your own. */
   cases?: readonly ConformanceCase[];
 }
 

@@ -1,4 +1,4 @@
-/** Opens the store under test when the first case needs it, and gives each case a bench with a tenant of its own. */
+/** Opens the store under test for the first case and gives each case a bench with its own tenant. */
 import { randomUUID } from 'node:crypto';
 import type { Capability, Store } from '@tidemark/core';
 import { engineOf, sleep, withCodec, withRuns } from '@tidemark/core/engine';
@@ -7,15 +7,15 @@ import { closesStore } from './select.ts';
 
 const DEFAULT_LIMIT_MS = 60_000;
 const DEFAULT_MODEL_RUNS = 60;
-/** In small pages the feed of a large store takes too long; in larger ones a page does, on a busy machine. */
+/** Smaller pages make reading the feed of a large store slow; larger ones make a single page slow on a busy machine. */
 export const LARGE_FEED_PAGE = 2_000;
 
-/** What the kit's callers may choose about how cases are run. */
+/** Options for running cases. */
 export interface BenchOptions {
-  /** Of the model-based cases. */
+  /** The seed of the model-based cases. */
   seed?: number;
   modelRuns?: number;
-  /** A case that takes longer has failed: a store that hangs must not hang the kit. Milliseconds, default 60 000. */
+  /** The time limit of a case in milliseconds, by default 60 000. A store that hangs must not hang the kit. */
   caseLimitMs?: number;
 }
 
@@ -38,20 +38,20 @@ export class Workbench {
     };
   }
 
-  /** The store under test, opened on the first call. */
+  /** Opens the store under test on the first call and returns it. */
   open(): Promise<StoreUnderTest> {
     this.#opening ??= openStore(this.#factory);
     return this.#opening;
   }
 
-  /** Why the case cannot run on this store: the capabilities it needs and the store does not declare. */
+  /** Returns the capabilities that the case needs and the store does not declare. */
   async missingFor(testCase: ConformanceCase): Promise<Capability[]> {
     const under = await this.open();
     const { capabilities } = under.store.info;
     return (testCase.needs ?? []).filter((it) => !capabilities[it] || !canBeTried(it, under));
   }
 
-  /** Runs one case within its time limit; throws what the case throws. */
+  /** Runs one case within its time limit. Rejects with the error of the case. */
   async run(testCase: ConformanceCase): Promise<void> {
     const bench = await this.#benchFor(testCase);
     try {
@@ -76,7 +76,7 @@ export class Workbench {
     await under.dispose?.();
   }
 
-  /** The walk through what others wrote takes as long as it takes: it is none of a case's own time. */
+  /** Reads past the events of other cases. Its duration does not count towards the time limit of a case. */
   #startOfFeed(tenant: Store): Promise<string | undefined> {
     this.#feedStart ??= endOfFeed(tenant);
     return this.#feedStart;
@@ -107,7 +107,7 @@ export class Workbench {
       withRuns: (change) => under.withRuns?.(change).forTenant(tenantId) ?? null,
       pass: async (ms) => {
         if (under.advance) await under.advance(ms);
-        // Timers may fire a millisecond early, and the engine's clock need not tick with ours.
+        // Timers may fire a millisecond early, and the engine's clock is not synchronised with ours.
         else await sleep(ms + 5);
       },
       setBack: async (ms) => under.setBack?.(ms),
@@ -125,7 +125,7 @@ export class Workbench {
   }
 }
 
-/** Some capabilities take more of the store under test than the store itself. */
+/** Returns false for capabilities that need a function which the store under test lacks. */
 function canBeTried(capability: Capability, under: StoreUnderTest): boolean {
   if (capability === 'reopen') return under.reopen !== undefined;
   return capability !== 'payloadCodec' || under.withCodec !== undefined;
@@ -141,7 +141,7 @@ async function openStore(factory: StoreFactory): Promise<StoreUnderTest> {
   return under;
 }
 
-/** The cursor after the last event of all, read in the view of a new tenant, for which no payload need be decoded. */
+/** Returns the cursor after the last event, read in the view of a new tenant so that no payload has to be decoded. */
 async function endOfFeed(tenant: Store): Promise<string | undefined> {
   for (let after: string | undefined; ; ) {
     const { next } = await tenant.runs.feedPage({

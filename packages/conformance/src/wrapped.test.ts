@@ -1,4 +1,4 @@
-/** A wrapped store is a store: the kit on the memory store inside `withRetries`, `withQuotas` and `withTelemetry`. */
+/** The kit on the memory store inside `withRetries`, `withQuotas` and `withTelemetry`. */
 import { memoryStore, type Store, withQuotas, withRetries, withTelemetry } from '@tidemark/core';
 import { withCodec } from '@tidemark/core/engine';
 import { afterAll, describe, it } from 'vitest';
@@ -10,7 +10,7 @@ registerConformance({ describe, it, afterAll }, 'The memory store, wrapped', () 
   let now = Date.now();
   const clock = () => now;
   const logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-  // More than any case takes: what is counted is still read, held and given back.
+  // More than any case uses: the wrapper still counts and releases everything.
   const quota = { eventsPerSecond: 1_000_000_000, runs: 1_000_000_000, bytes: 1_000_000_000_000 };
   const wrapped = (store: Store) =>
     withTelemetry(withQuotas(withRetries(store), { limits: {}, default: quota }), { logger });

@@ -1,4 +1,4 @@
-/** Stores whose operator sees wrongly, or whose erasures leave something, or take too much. */
+/** Broken administration: listings, pauses read and put by an operator, and erasures of tenants and sessions. */
 import type { PauseContent } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 
@@ -21,18 +21,23 @@ export const BROKEN_ADMINS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('pauses-read-for-ever', 'shows what a pause held after its end', 'general/admin-reads-pauses', () => {
-    const read = new Map<string, PauseContent>();
-    return {
-      admin: (admin) => ({
-        async readPause(pauseId, options) {
-          const content = (await admin.readPause(pauseId, options)) ?? read.get(pauseId) ?? null;
-          if (content) read.set(pauseId, content);
-          return content;
-        },
-      }),
-    };
-  }),
+  broken(
+    'pauses-read-for-ever',
+    'returns the payload of a pause after the pause has ended',
+    'general/admin-reads-pauses',
+    () => {
+      const read = new Map<string, PauseContent>();
+      return {
+        admin: (admin) => ({
+          async readPause(pauseId, options) {
+            const content = (await admin.readPause(pauseId, options)) ?? read.get(pauseId) ?? null;
+            if (content) read.set(pauseId, content);
+            return content;
+          },
+        }),
+      };
+    },
+  ),
   broken('archived-runs-unlisted', 'lists deleted runs only', 'general/admin-lists-removed-runs', {
     admin: (admin) => ({
       async listRemovedRuns(options) {
@@ -41,13 +46,13 @@ export const BROKEN_ADMINS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('consumed-pauses-wait-again', 'lets any pause wait', 'general/admin-carries-consumed-pauses', {
+  broken('consumed-pauses-wait-again', 'stores every pause as waiting', 'general/admin-carries-consumed-pauses', {
     admin: (admin) => ({
       putPause: (pause, options) =>
         admin.putPause({ ...pause, state: 'waiting', payload: pause.payload ?? {} }, options),
     }),
   }),
-  broken('erasure-without-a-mark', 'erases a session in secret', 'general/erased-sessions-leave-a-mark', {
+  broken('erasure-without-a-mark', 'leaves no mark of an erased session', 'general/erased-sessions-leave-a-mark', {
     admin: (admin, _, view) => ({
       async eraseSession(sessionId, options) {
         const report = await admin.eraseSession(sessionId, options);
@@ -58,7 +63,7 @@ export const BROKEN_ADMINS: readonly BrokenStore[] = [
   }),
   broken(
     'erasure-leaves-the-feed',
-    'feeds an event of a tenant that was erased',
+    'keeps an event of an erased tenant in the feed',
     'general/erased-tenants-leave-the-feed',
     {
       admin: (admin, whole) => ({
@@ -70,19 +75,24 @@ export const BROKEN_ADMINS: readonly BrokenStore[] = [
       }),
     },
   ),
-  broken('erasure-forgets-records', 'leaves a record behind', 'general/erased-tenants-leave-nothing', {
-    admin: (admin, whole) => ({
-      async eraseTenant(tenantId, options) {
-        const report = await admin.eraseTenant(tenantId, options);
-        await whole.forTenant(tenantId).kv.put('plain', { text: 'left' });
-        return report;
-      },
-    }),
-  }),
-  broken('erasure-in-silence', 'tells nothing until it is done', 'general/erasure-tells-and-repeats', {
+  broken(
+    'erasure-forgets-records',
+    'leaves a record of an erased tenant behind',
+    'general/erased-tenants-leave-nothing',
+    {
+      admin: (admin, whole) => ({
+        async eraseTenant(tenantId, options) {
+          const report = await admin.eraseTenant(tenantId, options);
+          await whole.forTenant(tenantId).kv.put('plain', { text: 'left' });
+          return report;
+        },
+      }),
+    },
+  ),
+  broken('erasure-in-silence', 'reports no progress during an erasure', 'general/erasure-tells-and-repeats', {
     admin: (admin) => ({ eraseTenant: (tenantId) => admin.eraseTenant(tenantId) }),
   }),
-  broken('erasure-without-steps', 'cannot be stopped', 'general/erasure-goes-on-where-it-was', {
+  broken('erasure-without-steps', 'ignores the abort signal of an erasure', 'general/erasure-goes-on-where-it-was', {
     admin: (admin) => ({
       eraseTenant: (tenantId, { signal: _, ...options } = {}) => admin.eraseTenant(tenantId, options),
     }),
@@ -90,7 +100,7 @@ export const BROKEN_ADMINS: readonly BrokenStore[] = [
   broken('views-erase-others', 'lets a view erase any tenant', 'general/erasure-stays-within-the-view', {
     admin: (_, whole) => ({ eraseTenant: (tenantId, options) => whole.admin.eraseTenant(tenantId, options) }),
   }),
-  broken('sessions-without-traces', 'only deletes the session', 'general/erased-sessions-leave-nothing', {
+  broken('sessions-without-traces', 'deletes only the session itself', 'general/erased-sessions-leave-nothing', {
     admin: (_, __, view) => ({
       async eraseSession(sessionId) {
         const removed = { ...(await view.agents.deleteSession(sessionId)) };

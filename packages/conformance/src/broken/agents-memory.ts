@@ -1,4 +1,4 @@
-/** Broken memory: versions that come again, and requests that are forgotten. */
+/** Broken memory: versions used twice and requests forgotten. */
 import type { AgentStore } from '@tidemark/core';
 import { type BrokenStore, broken, type Overrides } from './wrap.ts';
 
@@ -24,7 +24,7 @@ function restartingVersions(): Overrides {
   };
 }
 
-/** Remembers the last requests of each key itself, over a store that is told none. */
+/** Remembers the last requests of each key itself, without passing request ids to the store below. */
 function lastRequests(most: number): Overrides {
   const requests = new Map<string, { requestId: string; version: number }[]>();
   return {
@@ -48,28 +48,25 @@ const deleteWithout = (agents: AgentStore): Partial<AgentStore> => ({
 export const BROKEN_MEMORY: readonly BrokenStore[] = [
   broken(
     'versions-restart',
-    'Versions begin at 1 again after a delete',
+    'restarts versions at 1 after a delete',
     'agents/memory/versions-go-on-after-a-delete',
     restartingVersions,
   ),
   broken(
     'versions-restart-beside-deletes',
-    'Versions begin at 1 again after a delete',
+    'restarts versions at 1 after a delete',
     'agents/memory/versions-beside-deletes',
     restartingVersions,
   ),
   broken(
     'memory-deletes-repeat',
-    'A delete that is retried deletes again',
+    'deletes again when a delete is retried',
     'agents/memory/requests-outlive-the-state',
     {
       agents: deleteWithout,
     },
   ),
-  broken(
-    'sixteen-saves',
-    'Only the last 16 saves of a key are remembered',
-    'agents/memory/many-requests-of-one-key',
-    () => lastRequests(16),
+  broken('sixteen-saves', 'remembers only the last 16 saves of a key', 'agents/memory/many-requests-of-one-key', () =>
+    lastRequests(16),
   ),
 ];

@@ -1,9 +1,9 @@
-/** Broken pauses and memory: the parts where a fault costs an approval or a conversation. */
+/** Broken pauses and memory: faults that lose an approval or a conversation. */
 import { isTidemarkError, type JsonObject, TidemarkError } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 
 export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
-  broken('revives-tokens', 'Saving a used token brings it back', 'agents/pauses/used-tokens-stay-used', {
+  broken('revives-tokens', 'revives a used token when it is saved again', 'agents/pauses/used-tokens-stay-used', {
     agents: (agents) => {
       const revived = new Map<string, JsonObject>();
       return {
@@ -24,7 +24,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
     },
   }),
 
-  broken('peek-consumes', 'Peeking at a pause uses it up', 'agents/pauses/peek-does-not-consume', {
+  broken('peek-consumes', 'consumes a pause when it is peeked at', 'agents/pauses/peek-does-not-consume', {
     agents: (agents) => ({
       async peekPause(token, options) {
         const info = await agents.peekPause(token, options);
@@ -34,7 +34,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
     }),
   }),
 
-  broken('two-loaders-win', 'A pause is looked at, then deleted, with a gap between', 'agents/pauses/one-loader-wins', {
+  broken('two-loaders-win', 'reads a pause and deletes it in two steps', 'agents/pauses/one-loader-wins', {
     agents: (agents) => {
       const payloads = new Map<string, JsonObject>();
       return {
@@ -54,7 +54,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
 
   broken(
     'pause-outlives-expiry',
-    'A pause is there in the millisecond of its expiry',
+    'returns a pause in the millisecond of its expiry',
     'agents/pauses/gone-at-its-millisecond',
     {
       agents: (agents) => ({
@@ -68,7 +68,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
     },
   ),
 
-  broken('load-without-retry', 'A load that is sent again gets {}', 'agents/pauses/retried-load-hears-again', {
+  broken('load-without-retry', 'returns {} when a load is retried', 'agents/pauses/retried-load-hears-again', {
     agents: (agents) => ({
       loadPlannerState: (token, options) => agents.loadPlannerState(token, { ...options, requestId: undefined }),
     }),
@@ -76,7 +76,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
 
   broken(
     'claims-without-fence',
-    'A claimer that lost its lease may confirm',
+    'lets a claimer confirm after its lease expired',
     'agents/pauses/lapsed-lease-goes-to-another',
     {
       agents: (agents) => ({
@@ -91,7 +91,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
     },
   ),
 
-  broken('errors-show-tokens', 'An error shows the token', 'agents/pauses/tokens-are-never-shown', {
+  broken('errors-show-tokens', 'shows the token in an error', 'agents/pauses/tokens-are-never-shown', {
     agents: (agents) => ({
       async savePlannerState(token, payload, options) {
         try {
@@ -106,7 +106,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
 
   broken(
     'version-ignored',
-    'expectedVersion is ignored: writers overwrite each other',
+    'ignores expectedVersion, so that writers overwrite each other',
     'agents/memory/conditional-save',
     {
       agents: (agents) => ({
@@ -118,7 +118,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
 
   broken(
     'carried-pause-lives-anew',
-    'A pause that is carried over begins its life again',
+    'gives a pause put by an operator a new lifetime',
     'general/admin-carries-pauses',
     {
       admin: (admin) => ({
@@ -130,7 +130,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
 
   broken(
     'carried-pause-revives',
-    'A pause that has expired on the way waits again',
+    'revives an expired pause when an operator puts it',
     'general/admin-carries-no-dead-pauses',
     {
       admin: (admin) => ({
@@ -142,32 +142,22 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
     },
   ),
 
-  broken(
-    'delete-version-ignored',
-    'A state that was saved since is deleted all the same',
-    'agents/memory/deleted-at-a-version',
-    {
-      agents: (agents) => ({
-        deleteMemoryState: (key, { expectedVersion: _, ...options } = {}) => agents.deleteMemoryState(key, options),
-      }),
-    },
-  ),
+  broken('delete-version-ignored', 'deletes a state that was saved since', 'agents/memory/deleted-at-a-version', {
+    agents: (agents) => ({
+      deleteMemoryState: (key, { expectedVersion: _, ...options } = {}) => agents.deleteMemoryState(key, options),
+    }),
+  }),
 
-  broken(
-    'memory-request-ignored',
-    'A save that is sent again counts twice',
-    'agents/memory/retried-save-hears-the-same',
-    {
-      agents: (agents) => ({
-        saveMemoryState: (key, state, options) =>
-          agents.saveMemoryState(key, state, { ...options, requestId: undefined }),
-      }),
-    },
-  ),
+  broken('memory-request-ignored', 'counts a retried save twice', 'agents/memory/retried-save-hears-the-same', {
+    agents: (agents) => ({
+      saveMemoryState: (key, state, options) =>
+        agents.saveMemoryState(key, state, { ...options, requestId: undefined }),
+    }),
+  }),
 
   broken(
     'memory-prefix-is-a-pattern',
-    'A prefix is matched as a pattern of SQL LIKE',
+    'matches a prefix as an SQL LIKE pattern',
     'agents/memory/listed-by-prefix-as-text',
     {
       agents: (agents) => ({
@@ -181,7 +171,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
     },
   ),
 
-  broken('memory-drops-nul', 'NUL characters vanish from memory states', 'agents/payloads/memory/poison-comes-back', {
+  broken('memory-drops-nul', 'drops NUL characters from memory states', 'agents/payloads/memory/poison-comes-back', {
     agents: (agents) => ({
       saveMemoryState: (key, state, options) =>
         agents.saveMemoryState(key, JSON.parse(JSON.stringify(state).replaceAll('\\u0000', '')), options),
@@ -190,7 +180,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
 
   broken(
     'memory-shares-objects',
-    'The state that is read is the very object of the reader before',
+    'returns the same state object to every reader',
     'agents/payloads/memory/copied-in-and-out',
     {
       agents: (agents) => {
@@ -207,7 +197,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
     },
   ),
 
-  broken('memory-without-tenants', 'All tenants share one memory', 'agents/tenants/memory-is-its-tenants', {
+  broken('memory-without-tenants', 'shares one memory between all tenants', 'agents/tenants/memory-is-its-tenants', {
     agents: (_, whole) => ({
       saveMemoryState: (key, state, options) => whole.agents.saveMemoryState(key, state, options),
       loadMemoryState: (key, options) => whole.agents.loadMemoryState(key, options),

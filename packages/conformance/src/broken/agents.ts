@@ -1,4 +1,4 @@
-/** Broken agent stores: each has one of the faults that the document's own examples, or neighbours, are known for. */
+/** Broken agent stores: each has a fault that the document's own examples, or similar stores, are known for. */
 import { createHash } from 'node:crypto';
 import type { JsonObject, RemoteBinding, StoredEvent, TaskState } from '@tidemark/core';
 import { BROKEN_PAUSE_STORES } from './agents-pauses.ts';
@@ -6,7 +6,7 @@ import { type BrokenStore, broken } from './wrap.ts';
 
 const MOST = 10_000;
 
-/** A fault that lies in how events are written down: `hide` before the store sees them, `show` before the reader does. */
+/** A store that encodes events wrongly: `hide` changes them before they are stored, `show` after they are read. */
 function brokenEvents(
   name: string,
   fault: string,
@@ -34,7 +34,7 @@ const globalTrace = (traceId: string | null) => traceId ?? '__global__';
 const EVENT_FAULTS: readonly BrokenStore[] = [
   brokenEvents(
     'null-trace-has-a-name',
-    'Events without a trace are kept under a trace named __global__',
+    'stores events without a trace under a trace named __global__',
     'agents/events/no-trace-is-a-history-of-its-own',
     (event) => ({ ...event, traceId: globalTrace(event.traceId) }),
     (event) => ({ ...event, traceId: event.traceId === '__global__' ? null : event.traceId }),
@@ -43,7 +43,7 @@ const EVENT_FAULTS: readonly BrokenStore[] = [
 
   brokenEvents(
     'history-by-insertion',
-    'A history is in order of insertion, whatever its ts',
+    'orders a history by insertion instead of ts',
     'agents/events/ordered-by-time-then-arrival',
     (event) => ({ ...event, ts: 0, payload: { ts: event.ts, payload: event.payload } }),
     (event) => ({ ...event, ts: event.payload.ts as number, payload: event.payload.payload as JsonObject }),
@@ -51,7 +51,7 @@ const EVENT_FAULTS: readonly BrokenStore[] = [
 
   brokenEvents(
     'fingerprint-by-key-order',
-    'The same event with its keys in another order is stored twice',
+    'stores the same event twice when its keys are in another order',
     'agents/events/same-fields-are-one-event',
     (event) => {
       const fingerprint = createHash('sha256').update(JSON.stringify(event)).digest('hex');
@@ -63,7 +63,7 @@ const EVENT_FAULTS: readonly BrokenStore[] = [
 
   broken(
     'binding-by-task',
-    'A binding is known by trace and task: a second context overwrites the first',
+    'identifies a binding by trace and task, so that a second context overwrites the first',
     'agents/bindings/contexts-stand-side-by-side',
     {
       agents: (agents) => ({
@@ -85,29 +85,34 @@ const EVENT_FAULTS: readonly BrokenStore[] = [
 ];
 
 const SESSION_FAULTS: readonly BrokenStore[] = [
-  broken('older-task-overwrites', 'A late save overwrites a newer task', 'agents/tasks/older-saves-change-nothing', {
-    agents: (agents) => {
-      const hide = (task: TaskState): TaskState => ({
-        ...task,
-        updatedAt: '2000-01-01T00:00:00.000Z',
-        contextSnapshot: { updatedAt: task.updatedAt, snapshot: task.contextSnapshot },
-      });
-      const show = (task: TaskState): TaskState => ({
-        ...task,
-        updatedAt: task.contextSnapshot.updatedAt as string,
-        contextSnapshot: task.contextSnapshot.snapshot as JsonObject,
-      });
-      return {
-        saveTask: (task, options) => agents.saveTask(hide(task), options),
-        listTasks: async (sessionId, options) => (await agents.listTasks(sessionId, options)).map(show),
-        async *readTasks(sessionId, options) {
-          for await (const task of agents.readTasks(sessionId, options)) yield show(task);
-        },
-      };
+  broken(
+    'older-task-overwrites',
+    'lets a late save overwrite a newer task',
+    'agents/tasks/older-saves-change-nothing',
+    {
+      agents: (agents) => {
+        const hide = (task: TaskState): TaskState => ({
+          ...task,
+          updatedAt: '2000-01-01T00:00:00.000Z',
+          contextSnapshot: { updatedAt: task.updatedAt, snapshot: task.contextSnapshot },
+        });
+        const show = (task: TaskState): TaskState => ({
+          ...task,
+          updatedAt: task.contextSnapshot.updatedAt as string,
+          contextSnapshot: task.contextSnapshot.snapshot as JsonObject,
+        });
+        return {
+          saveTask: (task, options) => agents.saveTask(hide(task), options),
+          listTasks: async (sessionId, options) => (await agents.listTasks(sessionId, options)).map(show),
+          async *readTasks(sessionId, options) {
+            for await (const task of agents.readTasks(sessionId, options)) yield show(task);
+          },
+        };
+      },
     },
-  }),
+  ),
 
-  broken('cursor-is-inclusive', 'A list repeats the update of its cursor', 'agents/updates/cursor-is-exclusive', {
+  broken('cursor-is-inclusive', 'repeats the update of the cursor', 'agents/updates/cursor-is-exclusive', {
     agents: (agents) => ({
       async listUpdates(sessionId, options = {}) {
         const after = await agents.listUpdates(sessionId, options);
@@ -120,7 +125,7 @@ const SESSION_FAULTS: readonly BrokenStore[] = [
 
   broken(
     'limit-before-filter',
-    'The limit is applied before the task filters',
+    'applies the limit before the task filter',
     'agents/updates/task-filter-comes-before-limit',
     {
       agents: (agents) => ({
@@ -134,7 +139,7 @@ const SESSION_FAULTS: readonly BrokenStore[] = [
 
   broken(
     'newest-page-first',
-    'A limited list gives the newest and skips what is between',
+    'returns the newest items of a limited list and skips older ones',
     'agents/updates/oldest-first-and-limit-cuts-the-end',
     {
       agents: (agents) => ({
@@ -148,7 +153,7 @@ const SESSION_FAULTS: readonly BrokenStore[] = [
 
   broken(
     'cursor-of-the-task',
-    'A cursor is sought among the items of the task',
+    'looks up a cursor among the items of the task only',
     'agents/updates/cursor-is-of-the-session',
     {
       agents: (agents) => ({
@@ -163,16 +168,21 @@ const SESSION_FAULTS: readonly BrokenStore[] = [
     },
   ),
 
-  broken('unknown-cursor-is-the-end', 'An unknown cursor gives nothing', 'agents/steering/unknown-cursor-starts-over', {
-    agents: (agents) => ({
-      async listSteering(sessionId, options) {
-        const { items, cursorFound } = await agents.listSteeringPage(sessionId, options);
-        return cursorFound ? items : [];
-      },
-    }),
-  }),
+  broken(
+    'unknown-cursor-is-the-end',
+    'returns nothing for an unknown cursor',
+    'agents/steering/unknown-cursor-starts-over',
+    {
+      agents: (agents) => ({
+        async listSteering(sessionId, options) {
+          const { items, cursorFound } = await agents.listSteeringPage(sessionId, options);
+          return cursorFound ? items : [];
+        },
+      }),
+    },
+  ),
 
-  broken('steering-not-sanitised', 'Steering payloads are stored as they come', 'agents/steering/cuts-a-long-text', {
+  broken('steering-not-sanitised', 'stores steering payloads unsanitised', 'agents/steering/cuts-a-long-text', {
     agents: (agents) => {
       const raw = new Map<string, JsonObject | undefined>();
       return {
@@ -191,7 +201,7 @@ const SESSION_FAULTS: readonly BrokenStore[] = [
 
   broken(
     'delete-by-prefix',
-    'Deleting a session deletes every session whose name starts with its name',
+    'deletes every session whose name starts with the name of the deleted one',
     'agents/sessions/deleted-alone',
     {
       agents: (agents) => ({
@@ -211,7 +221,7 @@ const SESSION_FAULTS: readonly BrokenStore[] = [
 const PLANNER_FAULTS: readonly BrokenStore[] = [
   broken(
     'trajectory-ignores-session',
-    'A trajectory is given to any session',
+    'returns a trajectory to any session',
     'agents/trajectories/another-session-sees-nothing',
     {
       agents: (agents) => {
@@ -228,7 +238,7 @@ const PLANNER_FAULTS: readonly BrokenStore[] = [
     },
   ),
 
-  broken('traces-oldest-first', 'Traces are listed oldest first', 'agents/trajectories/most-recent-first', {
+  broken('traces-oldest-first', 'lists traces oldest first', 'agents/trajectories/most-recent-first', {
     agents: (agents) => ({
       async listTraces(sessionId, limit, options) {
         const recent = await agents.listTraces(sessionId, limit, options);
@@ -239,7 +249,7 @@ const PLANNER_FAULTS: readonly BrokenStore[] = [
 
   broken(
     'planner-events-without-ts',
-    'Planner events that differ only in ts are taken for one',
+    'treats planner events that differ only in ts as one',
     'agents/planner-events/any-other-field-is-another-event',
     {
       agents: (agents) => {
@@ -258,7 +268,7 @@ const PLANNER_FAULTS: readonly BrokenStore[] = [
 
   broken(
     'planner-events-by-ts',
-    'Planner events are in order of ts instead of emission',
+    'orders planner events by ts instead of emission',
     'agents/planner-events/order-of-emission',
     {
       agents: (agents) => ({

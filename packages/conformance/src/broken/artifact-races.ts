@@ -1,34 +1,34 @@
-/** Broken artifact stores: those that take, or lose sight of, what somebody stores at the same moment. */
+/** Broken artifact stores: they remove or hide artifacts that are stored at the same time. */
 
 import type { ArtifactRef, ArtifactStore } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
 import { type BrokenStore, broken } from './wrap.ts';
 
 const MOST = 1_000;
-/** Long enough for calls that began at the same moment to end. */
+/** Long enough for concurrent calls to finish. */
 const A_MOMENT_MS = 50;
 
 async function allOf(artifacts: ArtifactStore): Promise<ArtifactRef[]> {
   return (await artifacts.list({}, { limit: MOST })).items;
 }
 
-/** Removes what was stored during some work, where `isTaken` says so. */
-async function takingWhatComes<T>(
+/** Runs `work` and removes the artifacts stored meanwhile for which `isRemoved` returns true. */
+async function removingConcurrentPuts<T>(
   artifacts: ArtifactStore,
   work: () => Promise<T>,
-  isTaken: (ref: ArtifactRef) => boolean,
+  isRemoved: (ref: ArtifactRef) => boolean,
 ): Promise<T> {
   const before = new Set((await allOf(artifacts)).map(({ id }) => id));
   const result = await work();
   await sleep(A_MOMENT_MS);
-  for (const ref of await allOf(artifacts)) if (!before.has(ref.id) && isTaken(ref)) await artifacts.delete(ref.id);
+  for (const ref of await allOf(artifacts)) if (!before.has(ref.id) && isRemoved(ref)) await artifacts.delete(ref.id);
   return result;
 }
 
 export const BROKEN_ARTIFACT_RACES: readonly BrokenStore[] = [
   broken(
     'bytes-keep-their-age',
-    'Bytes that are stored again keep the age they had',
+    'does not reset the age of bytes that are stored again',
     'artifacts/bytes-put-again-are-young-again',
     {
       artifacts: (artifacts) => {
@@ -49,7 +49,7 @@ export const BROKEN_ARTIFACT_RACES: readonly BrokenStore[] = [
 
   broken(
     'erasure-leaves-bytes',
-    'Erasing a session removes its references and leaves their bytes for a sweep',
+    'leaves the bytes of an erased session for a sweep',
     'artifacts/erased-with-their-bytes',
     {
       admin: (admin, _, view) => ({
@@ -64,7 +64,7 @@ export const BROKEN_ARTIFACT_RACES: readonly BrokenStore[] = [
 
   broken(
     'erasure-takes-what-comes',
-    'Erasing a session takes the same bytes from sessions that store them meanwhile',
+    'removes bytes that other sessions store during an erasure',
     'artifacts/erasure-beside-puts',
     {
       admin: (admin, _, view) => ({
@@ -72,7 +72,7 @@ export const BROKEN_ARTIFACT_RACES: readonly BrokenStore[] = [
           const { items } = await view.artifacts.list({ sessionId }, { limit: MOST });
           const hashes = new Set(items.map(({ sha256 }) => sha256));
           const erase = () => admin.eraseSession(sessionId, options);
-          return takingWhatComes(view.artifacts, erase, ({ sha256 }) => hashes.has(sha256));
+          return removingConcurrentPuts(view.artifacts, erase, ({ sha256 }) => hashes.has(sha256));
         },
       }),
     },
@@ -80,12 +80,12 @@ export const BROKEN_ARTIFACT_RACES: readonly BrokenStore[] = [
 
   broken(
     'sweep-takes-what-comes',
-    'A sweep takes bytes whose reference is written while it runs',
+    'removes bytes whose reference is written during a sweep',
     'artifacts/sweeps-beside-puts',
     {
       artifacts: (artifacts) => ({
         sweep: (options) =>
-          takingWhatComes(
+          removingConcurrentPuts(
             artifacts,
             () => artifacts.sweep(options),
             () => true,
@@ -96,7 +96,7 @@ export const BROKEN_ARTIFACT_RACES: readonly BrokenStore[] = [
 
   broken(
     'deleted-once-unlisted-for-good',
-    'An artifact that was deleted and stored again is readable, but not listed',
+    'does not list an artifact that was deleted and stored again',
     'artifacts/deletes-beside-puts',
     () => {
       const deleted = new Set<string>();

@@ -4,7 +4,7 @@ import { type BrokenStore, broken } from './wrap.ts';
 
 const MOST = 1_000;
 
-/** The access of a caller for whom artifacts without a scope are everybody's. */
+/** Drops the requested access for artifacts without a scope, so that everybody may use them. */
 async function lenient(
   artifacts: ArtifactStore,
   id: string,
@@ -17,20 +17,25 @@ async function lenient(
 export const BROKEN_ARTIFACT_STORES: readonly BrokenStore[] = [
   broken(
     'artifact-leaks',
-    'Bytes are given to any session that knows their id',
+    'returns bytes to any session that knows their id',
     'artifacts/another-session-sees-nothing',
     {
       artifacts: (artifacts) => ({ get: (id, access) => artifacts.get(id, { ...access, scope: undefined }) }),
     },
   ),
 
-  broken('artifact-deleted-by-others', 'Any session may delete an artifact', 'artifacts/another-session-sees-nothing', {
-    artifacts: (artifacts) => ({ delete: (id, access) => artifacts.delete(id, { ...access, scope: undefined }) }),
-  }),
+  broken(
+    'artifact-deleted-by-others',
+    'lets any session delete an artifact',
+    'artifacts/another-session-sees-nothing',
+    {
+      artifacts: (artifacts) => ({ delete: (id, access) => artifacts.delete(id, { ...access, scope: undefined }) }),
+    },
+  ),
 
   broken(
     'delete-removes-shared-bytes',
-    'Deleting a reference removes the bytes of others too',
+    'removes shared bytes when one reference is deleted',
     'artifacts/deleting-one-leaves-the-other',
     {
       artifacts: (artifacts) => ({
@@ -47,7 +52,7 @@ export const BROKEN_ARTIFACT_STORES: readonly BrokenStore[] = [
 
   broken(
     'unscoped-matches-all',
-    'An artifact without a scope is there for every scope',
+    'matches an artifact without a scope in every scope',
     'artifacts/unscoped-fails-every-filter',
     {
       artifacts: (artifacts) => ({
@@ -57,13 +62,13 @@ export const BROKEN_ARTIFACT_STORES: readonly BrokenStore[] = [
     },
   ),
 
-  broken('list-ignores-scope', 'A list of a scope holds the references of all', 'artifacts/listed-by-scope', {
+  broken('list-ignores-scope', 'ignores the scope of a list', 'artifacts/listed-by-scope', {
     artifacts: (artifacts) => ({ list: (_, options) => artifacts.list({}, options) }),
   }),
 
   broken(
     'one-reference-per-bytes',
-    'The same bytes in another session give the first reference',
+    'returns the first reference for the same bytes in another session',
     'artifacts/same-bytes-two-sessions-two-references',
     {
       artifacts: (artifacts) => {
@@ -83,7 +88,7 @@ export const BROKEN_ARTIFACT_STORES: readonly BrokenStore[] = [
 
   broken(
     'artifact-outlives-expiry',
-    'An artifact is there in the millisecond of its expiry',
+    'returns an artifact in the millisecond of its expiry',
     'artifacts/gone-at-its-millisecond',
     {
       artifacts: (artifacts) => ({
@@ -97,13 +102,13 @@ export const BROKEN_ARTIFACT_STORES: readonly BrokenStore[] = [
     },
   ),
 
-  broken('text-as-latin1', 'A text is stored in one byte a character', 'artifacts/text-comes-back', {
+  broken('text-as-latin1', 'stores text with one byte per character', 'artifacts/text-comes-back', {
     artifacts: (artifacts) => ({
       putText: (text, options) => artifacts.putBytes(Buffer.from(text, 'latin1'), options),
     }),
   }),
 
-  broken('stream-cut-short', 'A stream ends after its first chunk', 'artifacts/streams-in-and-out', {
+  broken('stream-cut-short', 'ends a stream after its first chunk', 'artifacts/streams-in-and-out', {
     artifacts: (artifacts) => ({
       async getStream(id, access) {
         const stream = await artifacts.getStream(id, access);
@@ -120,7 +125,7 @@ export const BROKEN_ARTIFACT_STORES: readonly BrokenStore[] = [
 
   broken(
     'sweep-without-grace',
-    'A sweep takes bytes whose reference may be on its way',
+    'sweeps bytes whose reference may not be stored yet',
     'artifacts/swept-after-a-grace-period',
     {
       artifacts: (artifacts) => ({ sweep: (options) => artifacts.sweep({ ...options, grace: 1 }) }),
@@ -129,7 +134,7 @@ export const BROKEN_ARTIFACT_STORES: readonly BrokenStore[] = [
 
   broken(
     'reading-is-no-use',
-    'Artifacts go by age, whether they are read or not',
+    'evicts artifacts by age, even if they are read',
     'artifacts/least-recently-used-goes',
     {},
     { artifacts: { strategy: 'fifo' } },

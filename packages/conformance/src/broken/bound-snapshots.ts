@@ -1,18 +1,23 @@
-/** Stores that use a stored snapshot without knowing whether it is the one that was stored. */
+/** Broken stored snapshots: used or replaced without checking that they are unchanged. */
 import { type BrokenStore, broken, brokenRuns } from './wrap.ts';
 
 export const BROKEN_BOUND_SNAPSHOTS: readonly BrokenStore[] = [
-  broken('trusts-any-snapshot', 'returns whatever is in the table', 'runs/changed-snapshots-are-not-used', {
-    runs: (runs) => ({
-      async getSnapshot(runId, options) {
-        const snapshot = await runs.getSnapshot(runId, options);
-        return snapshot && { ...snapshot, status: 'FAILED' };
-      },
-    }),
-  }),
+  broken(
+    'trusts-any-snapshot',
+    'returns a stored snapshot without checking it',
+    'runs/changed-snapshots-are-not-used',
+    {
+      runs: (runs) => ({
+        async getSnapshot(runId, options) {
+          const snapshot = await runs.getSnapshot(runId, options);
+          return snapshot && { ...snapshot, status: 'FAILED' };
+        },
+      }),
+    },
+  ),
   brokenRuns(
     'snapshots-as-json-values',
-    'stores snapshots as parsed JSON, so that another text comes back',
+    'stores snapshots as parsed JSON, so that their text changes',
     'runs/refresh-folds-what-is-new',
     (engine) => ({
       async loadSnapshot(run, call) {
@@ -29,7 +34,7 @@ export const BROKEN_BOUND_SNAPSHOTS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('full-is-ignored', 'folds what is new, whatever was asked for', 'runs/full-refresh-starts-over', {
+  broken('full-is-ignored', 'ignores the full option of a refresh', 'runs/full-refresh-starts-over', {
     runs: (runs) => ({
       refreshSnapshot: (runId, { full: _, ...options } = {}) => runs.refreshSnapshot(runId, options),
     }),

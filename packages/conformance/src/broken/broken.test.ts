@@ -1,4 +1,4 @@
-/** The proof of the kit: each broken store fails the case that is meant for its fault, and a healthy store passes it. */
+/** Proves the kit: each broken store fails the case for its fault, and a healthy store passes it. */
 import { describe, expect, it } from 'vitest';
 import { ALL_CASES } from '../cases/index.ts';
 import { runConformance } from '../suite.ts';
@@ -6,7 +6,7 @@ import { BROKEN_STORES } from './index.ts';
 import { healthy } from './wrap.ts';
 
 describe('broken stores', () => {
-  it('have names of their own', () => {
+  it('have unique names', () => {
     const names = BROKEN_STORES.map((it) => it.name);
     expect(new Set(names).size).toBe(names.length);
   });
@@ -17,9 +17,7 @@ describe('broken stores', () => {
       expect(cases, `there is a case ${caughtBy}`).toHaveLength(1);
       const broken = await runConformance(create, { cases, seed: 7 });
       expect(broken.cases[0], 'the broken store fails').toMatchObject({ status: 'failed' });
-      expect(broken.cases[0]?.error, 'because of what it gave, not because it hung').not.toContain(
-        'did not end within',
-      );
+      expect(broken.cases[0]?.error, 'because of its results, not because it hung').not.toContain('did not end within');
       const sound = await runConformance(() => healthy(), { cases, seed: 7 });
       expect(sound.cases[0], 'the healthy store passes').toMatchObject({ status: 'passed' });
     });

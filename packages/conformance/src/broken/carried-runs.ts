@@ -1,10 +1,10 @@
-/** Stores that lose something of a run on its way out, while it is away, or on its way back. */
+/** Broken exports, archives and restores: something of the run is lost on the way. */
 
 import { isTidemarkError, type RunPart, type RunStore } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
 import { type BrokenStore, broken } from './wrap.ts';
 
-/** A run store whose exports are changed. */
+/** Changes every exported part. */
 function exporting(change: (part: RunPart) => RunPart): (runs: RunStore) => Partial<RunStore> {
   return (runs) => ({
     async *exportRun(runId, options) {
@@ -17,14 +17,14 @@ function later(time: string): string {
   return new Date(Date.parse(time) + 1).toISOString();
 }
 
-/** A run store that says it restored what it should have refused. */
-function restoringDespite(isTaken: (error: unknown) => boolean): (runs: RunStore) => Partial<RunStore> {
+/** Reports a restore as successful although the store refused it. */
+function restoringDespite(isIgnored: (error: unknown) => boolean): (runs: RunStore) => Partial<RunStore> {
   return (runs) => ({
     restoreRun: (parts, options) =>
       runs
         .restoreRun(parts, options)
         .catch((error) =>
-          isTaken(error) ? { tenantId: '', runId: '', lastEventSeq: 0, restored: true } : Promise.reject(error),
+          isIgnored(error) ? { tenantId: '', runId: '', lastEventSeq: 0, restored: true } : Promise.reject(error),
         ),
   });
 }
@@ -33,7 +33,7 @@ export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
   broken('exports-no-labels', 'exports a run without its labels', 'runs/export-has-the-whole-run', {
     runs: exporting((part) => ({ ...part, run: { ...part.run, labels: {} } })),
   }),
-  broken('exports-links-of-its-own', 'links exported events another way', 'runs/export-can-be-checked', {
+  broken('exports-links-of-its-own', 'exports wrong chain links', 'runs/export-can-be-checked', {
     runs: exporting((part) => ({ ...part, events: part.events.map((event) => ({ ...event, link: '0'.repeat(64) })) })),
   }),
   broken('exports-nothing', 'exports an unknown run as an empty one', 'runs/export-of-nothing', {
@@ -51,13 +51,18 @@ export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
           .catch((error) => (isTidemarkError(error, 'RUN_ARCHIVED') ? [] : Promise.reject(error))),
     }),
   }),
-  broken('archives-whatever-is-there', 'archives a run that has grown', 'runs/archive-only-what-was-seen', {
-    runs: (runs) => ({
-      archiveRun: async (runId, options) =>
-        runs.archiveRun(runId, { ...options, expectedSeq: options?.expectedSeq && (await runs.headSeq(runId)) }),
-    }),
-  }),
-  broken('archives-after-a-look', 'looks first and archives then', 'runs/archive-or-append', {
+  broken(
+    'archives-whatever-is-there',
+    'archives a run that has grown since it was read',
+    'runs/archive-only-what-was-seen',
+    {
+      runs: (runs) => ({
+        archiveRun: async (runId, options) =>
+          runs.archiveRun(runId, { ...options, expectedSeq: options?.expectedSeq && (await runs.headSeq(runId)) }),
+      }),
+    },
+  ),
+  broken('archives-after-a-look', 'checks the run first and archives it later', 'runs/archive-or-append', {
     runs: (runs) => ({
       async archiveRun(runId, options) {
         await sleep(5);
@@ -65,19 +70,19 @@ export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('archived-for-ever', 'tells the archive of a run that is back', 'runs/archived-run-comes-back', () => {
-    const places = new Map<string, string>();
+  broken('archived-for-ever', 'reports an archive for a run that was restored', 'runs/archived-run-comes-back', () => {
+    const locations = new Map<string, string>();
     return {
       runs: (runs) => ({
-        archiveLocation: async (runId) => places.get(runId) ?? null,
+        archiveLocation: async (runId) => locations.get(runId) ?? null,
         archiveRun(runId, options) {
-          places.set(runId, options.location);
+          locations.set(runId, options.location);
           return runs.archiveRun(runId, options);
         },
       }),
     };
   }),
-  broken('restores-as-of-now', 'gives restored events other times', 'runs/restored-run-is-the-same', {
+  broken('restores-as-of-now', 'changes the times of restored events', 'runs/restored-run-is-the-same', {
     runs: (runs) => ({
       async restoreRun(parts, options) {
         const changed: RunPart[] = [];
@@ -94,45 +99,60 @@ export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('exports-redacted-payloads', 'exports what was redacted', 'runs/restored-and-redacted', {
+  broken('exports-redacted-payloads', 'exports redacted payloads', 'runs/restored-and-redacted', {
     runs: exporting((part) => ({
       ...part,
       events: part.events.map((event) => (event.redaction ? { ...event, payload: '{"n":2}' } : event)),
     })),
   }),
-  broken('forgets-keys-of-restored-runs', 'answers no key of a restored run', 'runs/restored-behind-a-writer', () => {
-    const restored = new Set<string>();
-    return {
+  broken(
+    'forgets-keys-of-restored-runs',
+    'forgets the idempotency keys of a restored run',
+    'runs/restored-behind-a-writer',
+    () => {
+      const restored = new Set<string>();
+      return {
+        runs: (runs) => ({
+          async restoreRun(parts, options) {
+            const result = await runs.restoreRun(parts, options);
+            restored.add(result.runId);
+            return result;
+          },
+          appendEvent(event, options) {
+            if (!restored.has(event.runId)) return runs.appendEvent(event, options);
+            return runs.appendEvent({ ...event, idempotencyKey: crypto.randomUUID() }, options);
+          },
+        }),
+      };
+    },
+  ),
+  broken(
+    'restores-anew-each-time',
+    'reports a run as restored that already exists',
+    'runs/restore-again-changes-nothing',
+    {
       runs: (runs) => ({
-        async restoreRun(parts, options) {
-          const result = await runs.restoreRun(parts, options);
-          restored.add(result.runId);
-          return result;
-        },
-        appendEvent(event, options) {
-          if (!restored.has(event.runId)) return runs.appendEvent(event, options);
-          return runs.appendEvent({ ...event, idempotencyKey: crypto.randomUUID() }, options);
-        },
+        restoreRun: async (parts, options) => ({ ...(await runs.restoreRun(parts, options)), restored: true }),
       }),
-    };
-  }),
-  broken('restores-anew-each-time', 'says it restored what was there', 'runs/restore-again-changes-nothing', {
-    runs: (runs) => ({
-      restoreRun: async (parts, options) => ({ ...(await runs.restoreRun(parts, options)), restored: true }),
-    }),
-  }),
-  broken('takes-forged-parts', 'takes parts without a look at their links', 'runs/restore-refuses-forgeries', {
+    },
+  ),
+  broken('takes-forged-parts', 'accepts parts without checking their links', 'runs/restore-refuses-forgeries', {
     runs: restoringDespite((error) => isTidemarkError(error, 'CORRUPT_EVENT')),
   }),
-  broken('restores-any-size', 'takes restored payloads of any size', 'runs/restored-payloads-obey-the-limit', {
+  broken('restores-any-size', 'accepts restored payloads of any size', 'runs/restored-payloads-obey-the-limit', {
     runs: restoringDespite((error) => isTidemarkError(error, 'PAYLOAD_TOO_LARGE')),
   }),
-  broken('restores-the-future', 'takes restored events of any time', 'runs/restored-times-are-past', {
+  broken('restores-the-future', 'accepts restored events with any time', 'runs/restored-times-are-past', {
     runs: restoringDespite((error) => isTidemarkError(error, 'INVALID_ARGUMENT') && error.field === 'persistedAt'),
   }),
-  broken('restores-what-nobody-reads', 'keeps payloads it cannot decode', 'runs/restored-payloads-can-be-read', {
-    runs: (runs) => ({ restoreRun: (parts, options) => runs.restoreRun(parts, { ...options, keepEncoded: true }) }),
-  }),
+  broken(
+    'restores-what-nobody-reads',
+    'restores payloads that it cannot decode',
+    'runs/restored-payloads-can-be-read',
+    {
+      runs: (runs) => ({ restoreRun: (parts, options) => runs.restoreRun(parts, { ...options, keepEncoded: true }) }),
+    },
+  ),
   broken('half-a-run', 'shows a run that is being restored', 'runs/restore-is-whole-or-hidden', {
     runs: (runs) => ({
       headSeq: (runId, options) =>
@@ -141,7 +161,7 @@ export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
           .catch((error) => (/being restored/.test(error.message) ? 1_000 : Promise.reject(error))),
     }),
   }),
-  broken('restores-for-ever', 'cannot give a restore up', 'runs/restore-given-up', {
+  broken('restores-for-ever', 'cannot abandon a restore', 'runs/restore-given-up', {
     runs: (runs) => ({
       async deleteRun(runId, options) {
         const error = await runs.headSeq(runId, options).catch((reason) => reason);
@@ -149,19 +169,24 @@ export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('restores-over-anything', 'takes a run that has grown for the same', 'runs/restore-spares-other-runs', {
-    runs: (runs) => ({
-      restoreRun: (parts, options) =>
-        runs
-          .restoreRun(parts, options)
-          .catch((error) =>
-            isTidemarkError(error, 'CONFLICT')
-              ? { tenantId: '', runId: '', lastEventSeq: 0, restored: false }
-              : Promise.reject(error),
-          ),
-    }),
-  }),
-  broken('feeds-once', 'feeds no event again that was fed before', 'runs/restored-events-pass-the-feed', () => {
+  broken(
+    'restores-over-anything',
+    'treats a run that has grown as already restored',
+    'runs/restore-spares-other-runs',
+    {
+      runs: (runs) => ({
+        restoreRun: (parts, options) =>
+          runs
+            .restoreRun(parts, options)
+            .catch((error) =>
+              isTidemarkError(error, 'CONFLICT')
+                ? { tenantId: '', runId: '', lastEventSeq: 0, restored: false }
+                : Promise.reject(error),
+            ),
+      }),
+    },
+  ),
+  broken('feeds-once', 'never yields an event twice in the feed', 'runs/restored-events-pass-the-feed', () => {
     const fed = new Set<string>();
     return {
       runs: (runs) => ({

@@ -1,10 +1,10 @@
-/** Broken ends: what lives a millisecond too long, pauses that are settled after their end, lists that do not end. */
+/** Broken ends: expiry off by a millisecond, pauses settled after their end, and lists that never end. */
 import { type AgentStore, isTidemarkError, type KvStore } from '@tidemark/core';
 import { encodeCursor } from '@tidemark/core/engine';
 import { type BrokenStore, broken } from './wrap.ts';
 
-/** A call that does not mind whether the claim it shows is the current one. */
-function careless(method: 'confirmPause' | 'releasePause') {
+/** Ignores CLAIM_LOST, as if every claim were the current one. */
+function ignoringLostClaims(method: 'confirmPause' | 'releasePause') {
   return (agents: AgentStore): Partial<AgentStore> => ({
     async [method](token: string, claimId: string) {
       try {
@@ -16,10 +16,10 @@ function careless(method: 'confirmPause' | 'releasePause') {
   });
 }
 
-/** A millisecond more than was asked for. */
-const longer = <T>(ms: T): T => (typeof ms === 'number' ? ((ms + 1) as T) : ms);
+/** One millisecond more than requested. */
+const oneMillisecondLonger = <T>(ms: T): T => (typeof ms === 'number' ? ((ms + 1) as T) : ms);
 
-/** Lists tasks by pages of 100 that go on after the last time of creation. */
+/** Lists tasks in pages of 100, each starting after the last createdAt of the page before. */
 function tasksByTime(agents: AgentStore): Partial<AgentStore> {
   return {
     async listTasks(sessionId, options) {
@@ -35,7 +35,7 @@ function tasksByTime(agents: AgentStore): Partial<AgentStore> {
   };
 }
 
-/** Counts the matches of each page by itself. */
+/** Counts maxResults for each page separately. */
 function maxResultsByPage(kv: KvStore): Partial<KvStore> {
   return {
     scanPage(prefix, { filter = {}, limit = 100, ...options } = {}) {
@@ -46,44 +46,61 @@ function maxResultsByPage(kv: KvStore): Partial<KvStore> {
 }
 
 export const BROKEN_ENDINGS: readonly BrokenStore[] = [
-  broken('released-after-use', 'Releases whatever it is asked to', 'agents/pauses/nothing-after-a-confirmation', {
-    agents: careless('releasePause'),
+  broken('released-after-use', 'releases a pause for any claim', 'agents/pauses/nothing-after-a-confirmation', {
+    agents: ignoringLostClaims('releasePause'),
   }),
-  broken('confirmed-after-use', 'Confirms whatever it is asked to', 'agents/pauses/nothing-after-a-load', {
-    agents: careless('confirmPause'),
+  broken('confirmed-after-use', 'confirms a pause for any claim', 'agents/pauses/nothing-after-a-load', {
+    agents: ignoringLostClaims('confirmPause'),
   }),
-  broken('confirmed-after-expiry', 'Confirms whatever it is asked to', 'agents/pauses/nothing-after-expiry', {
-    agents: careless('confirmPause'),
+  broken('confirmed-after-expiry', 'confirms a pause for any claim', 'agents/pauses/nothing-after-expiry', {
+    agents: ignoringLostClaims('confirmPause'),
   }),
-  broken('retries-end-with-the-pause', 'Forgets a load with its pause', 'agents/pauses/retried-after-expiry', () => {
-    const ends = new Map<string, number>();
-    return {
-      agents: (agents, _, now) => ({
-        async savePlannerState(token, payload, options) {
-          await agents.savePlannerState(token, payload, options);
-          ends.set(token, now() + Number(options?.ttl));
-        },
-        async loadPlannerState(token, options) {
-          return now() >= (ends.get(token) ?? 0) ? {} : agents.loadPlannerState(token, options);
-        },
-      }),
-    };
-  }),
-  broken('leases-too-long', 'A lease holds in the millisecond of its end', 'agents/pauses/leased-to-the-millisecond', {
+  broken(
+    'retries-end-with-the-pause',
+    'forgets a load when the pause expires',
+    'agents/pauses/retried-after-expiry',
+    () => {
+      const ends = new Map<string, number>();
+      return {
+        agents: (agents, _, now) => ({
+          async savePlannerState(token, payload, options) {
+            await agents.savePlannerState(token, payload, options);
+            ends.set(token, now() + Number(options?.ttl));
+          },
+          async loadPlannerState(token, options) {
+            return now() >= (ends.get(token) ?? 0) ? {} : agents.loadPlannerState(token, options);
+          },
+        }),
+      };
+    },
+  ),
+  broken('leases-too-long', 'keeps a lease in the millisecond of its end', 'agents/pauses/leased-to-the-millisecond', {
     agents: (agents) => ({
-      claimPause: (token, options) => agents.claimPause(token, { ...options, lease: longer(options?.lease) }),
+      claimPause: (token, options) =>
+        agents.claimPause(token, { ...options, lease: oneMillisecondLonger(options?.lease) }),
     }),
   }),
-  broken('jobs-leased-too-long', 'holds a job in the millisecond its lease ends', 'jobs/leased-to-the-millisecond', {
-    jobs: (jobs) => ({ claim: (which, options) => jobs.claim(which, { ...options, lease: longer(options.lease) }) }),
+  broken(
+    'jobs-leased-too-long',
+    "keeps a job's lease in the millisecond of its end",
+    'jobs/leased-to-the-millisecond',
+    {
+      jobs: (jobs) => ({
+        claim: (which, options) => jobs.claim(which, { ...options, lease: oneMillisecondLonger(options.lease) }),
+      }),
+    },
+  ),
+  broken('delays-too-long', 'delays a job for a millisecond too long', 'jobs/leased-to-the-millisecond', {
+    jobs: (jobs) => ({
+      enqueue: (job, options) => jobs.enqueue({ ...job, delay: oneMillisecondLonger(job.delay) }, options),
+    }),
   }),
-  broken('delays-too-long', 'holds a delayed job back for a millisecond more', 'jobs/leased-to-the-millisecond', {
-    jobs: (jobs) => ({ enqueue: (job, options) => jobs.enqueue({ ...job, delay: longer(job.delay) }, options) }),
+  broken('records-too-long', 'returns a record in the millisecond of its expiry', 'kv/gone-at-its-millisecond', {
+    kv: (kv) => ({
+      put: (key, fields, options) => kv.put(key, fields, { ...options, ttl: oneMillisecondLonger(options?.ttl) }),
+    }),
   }),
-  broken('records-too-long', 'has a record in the millisecond of its expiry', 'kv/gone-at-its-millisecond', {
-    kv: (kv) => ({ put: (key, fields, options) => kv.put(key, fields, { ...options, ttl: longer(options?.ttl) }) }),
-  }),
-  broken('records-too-short', 'has no record in the last millisecond of its time', 'kv/gone-at-its-millisecond', {
+  broken('records-too-short', 'loses a record a millisecond before its expiry', 'kv/gone-at-its-millisecond', {
     kv: (kv) => ({
       put: (key, fields, options) => {
         const ttl = key === 'k' && typeof options?.ttl === 'number' ? options.ttl - 1 : options?.ttl;
@@ -91,7 +108,7 @@ export const BROKEN_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('expiry-as-delete', 'reports what has expired as deleted', 'kv/watch-reports-expiry', {
+  broken('expiry-as-delete', 'reports an expiry as a delete', 'kv/watch-reports-expiry', {
     kv: (kv) => ({
       async *watch(prefix, options) {
         for await (const change of kv.watch(prefix, options))
@@ -99,7 +116,7 @@ export const BROKEN_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('endless-scans', 'promises a page after a full one', 'kv/full-last-pages', {
+  broken('endless-scans', 'returns a next cursor after a full last page', 'kv/full-last-pages', {
     kv: (kv) => ({
       async scanPage(prefix, options) {
         const page = await kv.scanPage(prefix, options);
@@ -108,10 +125,10 @@ export const BROKEN_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('max-results-by-page', 'counts maxResults anew for each page', 'kv/max-results-over-pages', {
+  broken('max-results-by-page', 'counts maxResults for each page separately', 'kv/max-results-over-pages', {
     kv: maxResultsByPage,
   }),
-  broken('endless-job-lists', 'promises a page after a full one', 'jobs/full-last-pages', {
+  broken('endless-job-lists', 'returns a next cursor after a full last page', 'jobs/full-last-pages', {
     jobs: (jobs) => ({
       async list(state, options) {
         const page = await jobs.list(state, options);
@@ -119,7 +136,7 @@ export const BROKEN_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('endless-memory-lists', 'Promises a page after a full one', 'agents/lists/full-last-pages', {
+  broken('endless-memory-lists', 'returns a next cursor after a full last page', 'agents/lists/full-last-pages', {
     agents: (agents) => ({
       async listMemory(options) {
         const page = await agents.listMemory(options);
@@ -128,10 +145,10 @@ export const BROKEN_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('tasks-by-time', 'Loses tasks of one moment at the end of a page', 'agents/tasks/many-of-one-moment', {
+  broken('tasks-by-time', 'loses tasks with equal createdAt at the end of a page', 'agents/tasks/many-of-one-moment', {
     agents: tasksByTime,
   }),
-  broken('clock-steps-back', 'stamps events with a clock that goes back', 'general/clock-that-steps-back', {
+  broken('clock-steps-back', 'stamps events with a clock that steps back', 'general/clock-that-steps-back', {
     runs: (runs, _, now) => ({
       async fetchEvents(runId, options) {
         const earliest = new Date(now()).toISOString();

@@ -1,34 +1,24 @@
-/** Stores that are broken as a whole: info, errors, bounds and closing. */
+/** Stores with general faults: info, errors, limits and closing. */
 import { TidemarkError } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 
 export const BROKEN_GENERAL: readonly BrokenStore[] = [
-  broken('capabilities-incomplete', 'leaves capabilities out of its info', 'general/info-is-complete', () => ({
+  broken('capabilities-incomplete', 'omits capabilities from its info', 'general/info-is-complete', () => ({
     store: (view) => ({ info: { ...view.info, capabilities: { runs: true, kv: true } as never } }),
   })),
-  broken(
-    'undeclared-works',
-    'declares that it has no feed, and gives one',
-    'general/undeclared-is-unsupported',
-    () => ({
-      store: (view) => ({ info: { ...view.info, capabilities: { ...view.info.capabilities, 'runs.feed': false } } }),
-    }),
-  ),
-  broken(
-    'doctor-flatters',
-    'finds nothing wrong with a store that survives nothing',
-    'general/doctor-is-honest',
-    () => ({
-      store: (view) => ({ doctor: async () => ({ ...(await view.doctor()), findings: [] }) }),
-    }),
-  ),
+  broken('undeclared-works', 'offers a feed that it declares as missing', 'general/undeclared-is-unsupported', () => ({
+    store: (view) => ({ info: { ...view.info, capabilities: { ...view.info.capabilities, 'runs.feed': false } } }),
+  })),
+  broken('doctor-flatters', 'reports no findings for a store without durability', 'general/doctor-is-honest', () => ({
+    store: (view) => ({ doctor: async () => ({ ...(await view.doctor()), findings: [] }) }),
+  })),
   broken('plain-errors', 'throws errors without a code', 'general/errors-are-typed', () => ({
     runs: (runs) => ({
       projectSnapshot: (runId, options) =>
         runs.projectSnapshot(runId, options).catch((error: Error) => Promise.reject(new Error(error.message))),
     }),
   })),
-  broken('cursors-trusted', 'hands cursors to its database unread', 'general/forged-cursors-are-arguments', () => ({
+  broken('cursors-trusted', 'passes cursors to its database unchecked', 'general/forged-cursors-are-arguments', () => ({
     runs: (runs) => ({
       listRuns: async (options) => {
         if (Buffer.from(options?.cursor ?? '', 'base64url').includes('\\u0000'))
@@ -40,19 +30,19 @@ export const BROKEN_GENERAL: readonly BrokenStore[] = [
   broken('abort-ignored', 'writes although the call was aborted', 'general/aborted-calls-write-nothing', () => ({
     kv: (kv) => ({ put: (key, fields, { signal: _, ...options } = {}) => kv.put(key, fields, options) }),
   })),
-  broken('signals-unchecked', 'takes anything for a signal', 'general/signals-are-checked', () => ({
+  broken('signals-unchecked', 'accepts any value as a signal', 'general/signals-are-checked', () => ({
     runs: (runs) => ({
       headSeq: (runId, { signal, ...options } = {}) =>
         runs.headSeq(runId, signal instanceof AbortSignal ? { ...options, signal } : options),
     }),
   })),
-  broken('timeouts-ignored', 'takes any time limit', 'general/time-limits-are-checked', () => ({
+  broken('timeouts-ignored', 'accepts any time limit', 'general/time-limits-are-checked', () => ({
     runs: (runs) => ({ headSeq: (runId, { timeoutMs: _, ...options } = {}) => runs.headSeq(runId, options) }),
   })),
-  broken('works-when-closed', 'goes on after it was closed', 'general/closed-store-refuses', () => ({
+  broken('works-when-closed', 'keeps working after it was closed', 'general/closed-store-refuses', () => ({
     store: () => ({ close: async () => {} }),
   })),
-  broken('views-share-a-tenant', 'gives every tenant the same KV records', 'kv/tenants-stay-apart', {
+  broken('views-share-a-tenant', 'shares KV records between all tenants', 'kv/tenants-stay-apart', {
     kv: (_, whole) => ({ put: whole.kv.put.bind(whole.kv), get: whole.kv.get.bind(whole.kv) }),
   }),
 ];

@@ -1,4 +1,4 @@
-/** Every broken store. They are no part of the package: they prove the kit in its own tests. */
+/** Every broken store. They are not part of the package: the kit's own tests use them. */
 
 import { BROKEN_ADMINS } from './admin.ts';
 import { BROKEN_AGENT_STORES } from './agents.ts';

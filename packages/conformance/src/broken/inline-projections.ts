@@ -1,4 +1,4 @@
-/** Stores that write events and states one after the other, or states that are not those of the log. */
+/** Broken inline projections: states stored apart from their events, or states that do not match the log. */
 
 import type { AppendOptions, AppendResult, JsonObject, Projection, RunEventInput, Store } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -8,11 +8,11 @@ interface InlineAppend {
   event: RunEventInput;
   options: AppendOptions;
   projections: readonly Projection<JsonObject>[];
-  /** Of the event's tenant, unbroken. */
+  /** The unbroken view of the event's tenant. */
   view: Store;
 }
 
-/** A store whose appends of one event with projections go another way. */
+/** A store that replaces single appends with projections by `append`. */
 function appending(
   name: string,
   fault: string,
@@ -33,7 +33,7 @@ function appending(
 const withoutStates = ({ view, event, options: { projections: _, ...options } }: InlineAppend) =>
   view.runs.appendEvent(event, options);
 
-/** The ids of the kit's runs need no escaping. */
+/** Run ids made by the kit need no escaping. */
 const keyOf = ({ name, version }: Projection<JsonObject>, runId: string) =>
   `tidemark.projections.${name}.${version}.${runId}`;
 
@@ -50,24 +50,34 @@ async function refreshAfterwards(it: InlineAppend): Promise<AppendResult> {
 
 export const BROKEN_INLINE_PROJECTIONS: readonly BrokenStore[] = [
   appending('states-come-later', 'stores states after their events', 'commit-together', refreshAfterwards),
-  appending('events-stay', 'leaves events whose handler throws', 'undo-the-append', refreshAfterwards),
-  appending('head-looked-at-before', 'takes the head it saw for its own place', 'many-writers', async (it) => {
-    const seq = (await it.view.runs.headSeq(it.event.runId)) + 1;
-    const result = await withoutStates(it);
-    for (const projection of it.projections) {
-      const { state } = await projection.project(it.view, it.event.runId, { atSeq: seq });
-      await put(it, projection, seq, state);
-    }
-    return result;
-  }),
-  appending('states-from-now-on', 'begins a state where it is first named', 'catch-up', async (it) => {
-    const { view, event, projections } = it;
-    const head = await view.runs.headSeq(event.runId);
-    for (const projection of projections)
-      if (!(await view.kv.get(keyOf(projection, event.runId)))) await put(it, projection, head, { count: 0, sum: 0 });
-    return view.runs.appendEvent(event, it.options);
-  }),
-  appending('folds-what-it-knows', 'folds what is sent again once more', 'fold-once', async (it) => {
+  appending('events-stay', 'keeps events whose handler throws', 'undo-the-append', refreshAfterwards),
+  appending(
+    'head-looked-at-before',
+    'assumes that its event comes right after the head it read',
+    'many-writers',
+    async (it) => {
+      const seq = (await it.view.runs.headSeq(it.event.runId)) + 1;
+      const result = await withoutStates(it);
+      for (const projection of it.projections) {
+        const { state } = await projection.project(it.view, it.event.runId, { atSeq: seq });
+        await put(it, projection, seq, state);
+      }
+      return result;
+    },
+  ),
+  appending(
+    'states-from-now-on',
+    'starts a state at the first append that names the projection',
+    'catch-up',
+    async (it) => {
+      const { view, event, projections } = it;
+      const head = await view.runs.headSeq(event.runId);
+      for (const projection of projections)
+        if (!(await view.kv.get(keyOf(projection, event.runId)))) await put(it, projection, head, { count: 0, sum: 0 });
+      return view.runs.appendEvent(event, it.options);
+    },
+  ),
+  appending('folds-what-it-knows', 'folds retried events twice', 'fold-once', async (it) => {
     const { view, event, projections } = it;
     const result = await view.runs.appendEvent(event, it.options);
     if (!result.idempotent) return result;
@@ -96,7 +106,7 @@ export const BROKEN_INLINE_PROJECTIONS: readonly BrokenStore[] = [
       }),
     },
   ),
-  appending('no-fence-with-states', 'forgets the fence', 'keep-conditions', ({ view, event, options }) =>
+  appending('no-fence-with-states', 'ignores the fence', 'keep-conditions', ({ view, event, options }) =>
     view.runs.appendEvent(event, { ...options, expectedSeq: undefined }),
   ),
 ];

@@ -1,8 +1,8 @@
-/** Broken fences and endings: the parts where a fault makes a job run twice, or lose its result. */
+/** Broken fences and endings: faults that make a job run twice or lose its result. */
 import { isTidemarkError, type JobClaim, type JobStore } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 
-/** Answers a worker that lost its claim as if nothing had happened. */
+/** Returns the job instead of throwing CLAIM_LOST. */
 async function unfenced<T>(jobs: JobStore, claim: JobClaim, call: () => Promise<T>): Promise<T> {
   try {
     return await call();
@@ -13,10 +13,10 @@ async function unfenced<T>(jobs: JobStore, claim: JobClaim, call: () => Promise<
 }
 
 export const BROKEN_JOB_ENDINGS: readonly BrokenStore[] = [
-  broken('heartbeats-unfenced', 'answers heartbeats of zombies', 'jobs/fenced-after-a-sweep', {
+  broken('heartbeats-unfenced', 'accepts heartbeats of workers that lost their claim', 'jobs/fenced-after-a-sweep', {
     jobs: (jobs) => ({ heartbeat: (claim, options) => unfenced(jobs, claim, () => jobs.heartbeat(claim, options)) }),
   }),
-  broken('zombies-complete', 'lets whoever says so complete a job', 'jobs/fenced-after-a-sweep', {
+  broken('zombies-complete', 'lets anyone complete a job', 'jobs/fenced-after-a-sweep', {
     jobs: (jobs, _, view) => ({
       async complete(claim, result, options) {
         const job = await jobs.get(claim);
@@ -25,7 +25,7 @@ export const BROKEN_JOB_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('leases-end-by-themselves', 'takes a late worker for lost before any sweep', 'jobs/late-but-not-swept', {
+  broken('leases-end-by-themselves', 'treats a late worker as lost before any sweep', 'jobs/late-but-not-swept', {
     jobs: (jobs, _, view) => ({
       async complete(claim, result, options) {
         const [overdue] = await jobs.overdue(claim.taskType, { threshold: '1h' });
@@ -34,7 +34,7 @@ export const BROKEN_JOB_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('cancel-keeps-the-claim', 'lets the worker of a cancelled job go on', 'jobs/fenced-after-cancel', {
+  broken('cancel-keeps-the-claim', 'lets the worker of a cancelled job continue', 'jobs/fenced-after-cancel', {
     jobs: (jobs, _, view) => ({
       async cancel(job, options) {
         const record = await view.kv.get((await jobs.get(job))?.key ?? 'none');
@@ -45,10 +45,10 @@ export const BROKEN_JOB_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('cancels-again', 'cancels again what was brought back', 'jobs/cancelled-once-for-a-request', {
+  broken('cancels-again', 'cancels a requeued job again on retry', 'jobs/cancelled-once-for-a-request', {
     jobs: (jobs) => ({ cancel: (job, { requestId: _, ...options } = {}) => jobs.cancel(job, options) }),
   }),
-  broken('any-claim-will-do', 'does not look at the claim id', 'jobs/made-up-claims', {
+  broken('any-claim-will-do', 'does not check the claim id', 'jobs/made-up-claims', {
     jobs: (jobs) => ({
       progress: (claim, step, options) => unfenced(jobs, claim, () => jobs.progress(claim, step, options)),
     }),
@@ -62,7 +62,7 @@ export const BROKEN_JOB_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('completes-once-only', 'refuses a completion that is sent again', 'jobs/complete-clears-the-lease', {
+  broken('completes-once-only', 'refuses a retried completion', 'jobs/complete-clears-the-lease', {
     jobs: (jobs, _, view) => ({
       async complete(claim, result, options) {
         const job = await jobs.complete(claim, result, options);
@@ -71,7 +71,7 @@ export const BROKEN_JOB_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('retries-for-ever', 'never fails a job for good', 'jobs/failing-sends-back', {
+  broken('retries-for-ever', 'never fails a job permanently', 'jobs/failing-sends-back', {
     jobs: (jobs, _, view) => ({
       async fail(claim, failure, options) {
         const job = await jobs.fail(claim, failure, options);
@@ -80,19 +80,24 @@ export const BROKEN_JOB_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('failure-sent-again-is-lost', 'refuses a failure once another has the job', 'jobs/failing-late-answer', {
-    jobs: (jobs, _, view) => ({
-      async claim(which, options) {
-        const claim = await jobs.claim(which, options);
-        if (claim) await view.kv.setFields(claim.job.key, { ended_by: null });
-        return claim;
-      },
-    }),
-  }),
+  broken(
+    'failure-sent-again-is-lost',
+    'refuses a retried failure once another worker has the job',
+    'jobs/failing-late-answer',
+    {
+      jobs: (jobs, _, view) => ({
+        async claim(which, options) {
+          const claim = await jobs.claim(which, options);
+          if (claim) await view.kv.setFields(claim.job.key, { ended_by: null });
+          return claim;
+        },
+      }),
+    },
+  ),
   broken('retries-at-once', 'ignores the delay of a failure', 'jobs/failing-with-a-delay', {
     jobs: (jobs) => ({ fail: (claim, { delay: _, ...failure }, options) => jobs.fail(claim, failure, options) }),
   }),
-  broken('requeue-keeps-the-count', 'requeues a job with its retries used up', 'jobs/dead-jobs-come-back', {
+  broken('requeue-keeps-the-count', 'requeues a job without resetting its retries', 'jobs/dead-jobs-come-back', {
     jobs: (jobs, _, view) => ({
       async requeue(ref, options) {
         const job = await jobs.requeue(ref, options);
@@ -101,7 +106,7 @@ export const BROKEN_JOB_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('jobs-vanish', 'lets a job expire while it is worked on', 'jobs/ttl-belongs-to-the-end', {
+  broken('jobs-vanish', 'lets a job expire while it is being worked on', 'jobs/ttl-belongs-to-the-end', {
     jobs: (jobs, _, view) => ({
       async claim(which, options) {
         const claim = await jobs.claim(which, options);

@@ -14,12 +14,12 @@ import { type BrokenStore, broken } from './wrap.ts';
 const pause = () => new Promise(setImmediate);
 const isNext = (which: object): which is { taskType: string } => !('taskId' in which);
 
-/** Lists a whole state. */
+/** Returns all jobs of a type in a state. */
 async function every(jobs: JobStore, state: Parameters<JobStore['list']>[0], taskType: string): Promise<Job[]> {
   return (await jobs.list(state, { taskType, limit: 1_000 })).items;
 }
 
-/** Claims the next job by another idea of which that is. */
+/** Claims the job that `choose` returns as the next one. */
 function nextBy(choose: (ready: Job[]) => Job | undefined) {
   return (jobs: JobStore): Partial<JobStore> => ({
     async claim(which, options) {
@@ -31,7 +31,7 @@ function nextBy(choose: (ready: Job[]) => Job | undefined) {
   });
 }
 
-/** Looks first, and claims later whatever has happened meanwhile. */
+/** Checks the job first and claims it later, whatever happened meanwhile. */
 function racyClaims(jobs: JobStore, _: Store, view: Store): Partial<JobStore> {
   return {
     async claim(which, options) {
@@ -51,7 +51,7 @@ function pick({ taskType, taskId }: JobRef): JobRef {
 }
 
 export const BROKEN_JOBS: readonly BrokenStore[] = [
-  broken('job-fields-renamed', 'keeps its own names for the fields of a job', 'jobs/a-job-is-a-kv-record', {
+  broken('job-fields-renamed', 'uses its own names for the fields of a job', 'jobs/a-job-is-a-kv-record', {
     jobs: (jobs, _, view) => ({
       async enqueue(job, options) {
         const result = await jobs.enqueue(job, options);
@@ -60,7 +60,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('enqueue-overwrites', 'puts a job again over the one that is there', 'jobs/enqueued-once', {
+  broken('enqueue-overwrites', 'overwrites an existing job when it is enqueued again', 'jobs/enqueued-once', {
     jobs: (jobs, _, view) => ({
       async enqueue(job, options) {
         const before = await jobs.get(job);
@@ -69,19 +69,19 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('fifo-only', 'hands out the oldest job whatever its priority', 'jobs/priority-then-age', {
+  broken('fifo-only', 'claims the oldest job regardless of priority', 'jobs/priority-then-age', {
     jobs: nextBy((ready) => ready.sort((a, b) => a.createdAt - b.createdAt)[0]),
   }),
-  broken('newest-first', 'hands out the newest job of the highest priority', 'jobs/priority-then-age', {
+  broken('newest-first', 'claims the newest job of the highest priority', 'jobs/priority-then-age', {
     jobs: nextBy((ready) => ready.sort((a, b) => b.priority - a.priority || b.createdAt - a.createdAt)[0]),
   }),
-  broken('delay-ignored', 'hands out delayed jobs before their time', 'jobs/delayed-until-its-time', {
+  broken('delay-ignored', 'claims delayed jobs before their time', 'jobs/delayed-until-its-time', {
     jobs: (jobs) => ({ enqueue: ({ delay: _, ...job }, options) => jobs.enqueue(job, options) }),
   }),
-  broken('due-jobs-last', 'hands out due jobs after all others', 'jobs/due-jobs-take-their-rank', {
+  broken('due-jobs-last', 'claims due jobs after all others', 'jobs/due-jobs-take-their-rank', {
     jobs: nextBy((ready) => ready.find((job) => !job.taskId.startsWith('delayed')) ?? ready[0]),
   }),
-  broken('lossy-job-ids', 'keeps ids without the characters its engine does not take', 'jobs/hostile-ids-never-meet', {
+  broken('lossy-job-ids', 'drops characters from ids that its engine does not support', 'jobs/hostile-ids-never-meet', {
     jobs: (jobs) => ({
       enqueue: (job, options) => jobs.enqueue({ ...job, taskId: job.taskId.replace(/[^\w.-]/gu, '_') }, options),
     }),
@@ -93,22 +93,24 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       claim: (which, options) => jobs.claim(which, options),
     }),
   }),
-  broken('lease-from-nowhere', 'does not count the lease from the claim', 'jobs/claim-is-one-step', {
+  broken('lease-from-nowhere', 'does not start the lease at the claim', 'jobs/claim-is-one-step', {
     jobs: (jobs) => ({
       claim: (which, options) => jobs.claim(which, { ...options, lease: 60_000 }),
     }),
   }),
-  broken('racy-claims', 'looks first and claims later', 'jobs/one-claim-wins', { jobs: racyClaims }),
-  broken('racy-next', 'hands the same job to all who ask at once', 'jobs/each-job-to-one-worker', { jobs: racyClaims }),
-  broken('gives-up-early', 'tells workers that lose a race that there is nothing', 'jobs/each-job-to-one-worker', {
+  broken('racy-claims', 'checks a job first and claims it later', 'jobs/one-claim-wins', { jobs: racyClaims }),
+  broken('racy-next', 'returns the same job to concurrent callers', 'jobs/each-job-to-one-worker', {
+    jobs: racyClaims,
+  }),
+  broken('gives-up-early', 'returns no job to workers that lose a race', 'jobs/each-job-to-one-worker', {
     jobs: nextBy((ready) => ready.sort((a, b) => b.priority - a.priority)[0]),
   }),
-  broken('claims-forgotten', 'takes another job for a claim that is sent again', 'jobs/claim-sent-again', {
+  broken('claims-forgotten', 'takes another job when a claim is retried', 'jobs/claim-sent-again', {
     jobs: (jobs) => ({ claim: (which, { claimId: _, ...options }) => jobs.claim(which, options) }),
   }),
   broken(
     'ended-claims-forgotten',
-    'takes another job once that of a claim has ended',
+    'takes another job when a claim is retried after its job ended',
     'jobs/claim-retried-after-the-end',
     {
       jobs: (jobs) => ({
@@ -120,7 +122,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       }),
     },
   ),
-  broken('retries-race', 'looks for the job of a claim, then takes one', 'jobs/claim-retried-at-once', () => {
+  broken('retries-race', 'looks up the job of a claim and takes one in two steps', 'jobs/claim-retried-at-once', () => {
     const taken = new Map<string, ClaimedJob>();
     return {
       jobs: (jobs) => ({
@@ -135,7 +137,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       }),
     };
   }),
-  broken('steals-held-jobs', 'gives a held job to whoever asks for it', 'jobs/nothing-to-claim', {
+  broken('steals-held-jobs', 'lets anyone claim a held job', 'jobs/nothing-to-claim', {
     jobs: (jobs, _, view) => ({
       async claim(which, options) {
         const job = isNext(which) ? null : await jobs.get(which);
@@ -144,10 +146,10 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('deaf-to-heartbeats', 'answers heartbeats without renewing the lease', 'jobs/signs-of-life', {
+  broken('deaf-to-heartbeats', 'accepts heartbeats without renewing the lease', 'jobs/signs-of-life', {
     jobs: (jobs) => ({ heartbeat: async (claim) => (await jobs.get(claim))! }),
   }),
-  broken('delayed-listed-as-pending', 'lists delayed jobs among the pending', 'jobs/listed-by-state', {
+  broken('delayed-listed-as-pending', 'lists delayed jobs as pending', 'jobs/listed-by-state', {
     jobs: (jobs) => ({
       async list(state, options) {
         const page = await jobs.list(state, options);
@@ -156,7 +158,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('lists-newest-first', 'lists the job first that was touched last', 'jobs/longest-untouched-first', {
+  broken('lists-newest-first', 'lists the most recently updated job first', 'jobs/longest-untouched-first', {
     jobs: (jobs) => ({
       async list(state, options) {
         const page = await jobs.list(state, options);
@@ -164,7 +166,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('types-by-prefix', 'skips types that begin like another', 'jobs/types-of-a-state', {
+  broken('types-by-prefix', 'skips types that start like another', 'jobs/types-of-a-state', {
     jobs: (jobs) => ({
       async types(state, options) {
         const types = (await jobs.types(state, options)).sort();
@@ -172,7 +174,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('sweeps-everything', 'takes every held job for overdue', 'jobs/ended-leases-are-sent-back', {
+  broken('sweeps-everything', 'treats every held job as overdue', 'jobs/ended-leases-are-sent-back', {
     jobs: (jobs) => ({
       async overdue(taskType) {
         const held = [...(await every(jobs, 'claimed', taskType)), ...(await every(jobs, 'running', taskType))];
@@ -180,10 +182,10 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('threshold-ignored', 'finds only leases that have ended', 'jobs/overdue-by-threshold', {
+  broken('threshold-ignored', 'finds only expired leases', 'jobs/overdue-by-threshold', {
     jobs: (jobs) => ({ overdue: (type, options) => jobs.overdue(type, { ...options, threshold: '100d' }) }),
   }),
-  broken('counts-signals', 'counts a signal as a retry', 'jobs/signalled-without-counting', {
+  broken('counts-signals', 'counts a touch as a retry', 'jobs/signalled-without-counting', {
     jobs: (jobs, _, view) => ({
       async recover(overdue, options) {
         const result = await jobs.recover(overdue, options);
@@ -192,12 +194,12 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('due-never-found', 'leaves delayed jobs to whoever claims next', 'jobs/due-jobs-are-released', {
+  broken('due-never-found', 'leaves delayed jobs to the next claim', 'jobs/due-jobs-are-released', {
     jobs: (jobs) => ({
       overdue: async (type, options) => (await jobs.overdue(type, options)).filter(({ reason }) => reason !== 'due'),
     }),
   }),
-  broken('recovers-twice', 'pushes a job that another sweeper has pushed', 'jobs/recovered-once', {
+  broken('recovers-twice', 'recovers a job that another sweeper has recovered', 'jobs/recovered-once', {
     jobs: (jobs) => ({
       async recover(overdue, options) {
         const job = await jobs.get(overdue.job);
@@ -207,7 +209,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('recovers-the-living', 'sends back a job that gave a sign of life', 'jobs/changed-since-seen', {
+  broken('recovers-the-living', 'sends back a job that had a heartbeat', 'jobs/changed-since-seen', {
     jobs: (jobs) => ({
       async recover(overdue, options) {
         const job = await jobs.get(overdue.job);
@@ -217,7 +219,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
   }),
   broken(
     'index-read-before-records',
-    'reads the index, then records that have moved on',
+    'reads the index, then records that have changed since',
     'jobs/renewed-leases-are-not-swept',
     {
       jobs: (jobs) => ({
@@ -261,7 +263,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('index-of-its-own', 'knows only the jobs that were enqueued', 'jobs/plain-kv-jobs-are-swept', () => {
+  broken('index-of-its-own', 'finds only jobs that were enqueued', 'jobs/plain-kv-jobs-are-swept', () => {
     const known = new Set<string>();
     return {
       jobs: (jobs) => ({
@@ -274,7 +276,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       }),
     };
   }),
-  broken('index-lags', 'keeps a job in the list it was first seen in', 'jobs/index-follows-kv', () => {
+  broken('index-lags', 'keeps a job in the list of its first state', 'jobs/index-follows-kv', () => {
     const first = new Map<string, Job[]>();
     return {
       jobs: (jobs) => ({
@@ -286,7 +288,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       }),
     };
   }),
-  broken('chokes-on-fields', 'does not claim a job whose times are no numbers', 'jobs/hostile-fields', {
+  broken('chokes-on-fields', 'does not claim a job whose times are not numbers', 'jobs/hostile-fields', {
     jobs: (jobs, _, view) => ({
       async claim(which, options) {
         const record = isNext(which) ? null : await view.kv.get((await jobs.get(which))?.key ?? 'none');
@@ -295,7 +297,7 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('fields-unchecked', 'lets callers write its own fields', 'jobs/wrong-arguments', {
+  broken('fields-unchecked', 'lets callers write reserved fields', 'jobs/wrong-arguments', {
     jobs: (jobs) => ({ enqueue: ({ fields: _, ...job }, options) => jobs.enqueue(job, options) }),
   }),
 ];

@@ -1,17 +1,17 @@
-/** Broken memories of request ids: too short, too forgetful, or mistaken about which id is which. */
+/** Broken request ids: forgotten too early, or confused with each other. */
 import type { KvStore } from '@tidemark/core';
 import { type BrokenStore, broken, type Overrides } from './wrap.ts';
 
-/** A request that was carried out, with its answer. */
+/** A request that was applied, with its result. */
 interface Request {
   key: string;
   requestId: string;
   answer: unknown;
 }
 
-/** What a memory does wrong. */
+/** The faults to inject. */
 interface Faults {
-  /** Which requests it still knows when one comes in. */
+  /** Returns the requests that are still remembered when a new one arrives. */
   knows?: (requests: Request[], key: string, kv: KvStore) => Request[] | Promise<Request[]>;
   isSame?: (known: Request, key: string, requestId: string) => boolean;
   remembersFailures?: boolean;
@@ -24,7 +24,7 @@ function isApplied(answer: unknown): boolean {
   return answer === true || written || swapped;
 }
 
-/** A store with a memory of its own for request ids, over one that is told none. */
+/** A store that remembers request ids itself, without passing them to the store below. */
 function remembering({ knows = (it) => it, isSame = isExact, remembersFailures = false }: Faults): () => Overrides {
   return () => {
     let requests: Request[] = [];
@@ -56,8 +56,8 @@ function remembering({ knows = (it) => it, isSame = isExact, remembersFailures =
   };
 }
 
-/** Forgets the requests of a key whose record is gone. */
-const withTheRecord: Faults = {
+/** Forgets the requests of a key when its record is gone. */
+const forgottenWithTheRecord: Faults = {
   knows: async (requests, key, kv) => ((await kv.get(key)) ? requests : requests.filter((it) => it.key !== key)),
 };
 
@@ -66,13 +66,13 @@ export const BROKEN_KV_REQUESTS: readonly BrokenStore[] = [
     'requests-go-with-a-delete',
     'forgets requests when their record is deleted',
     'kv/requests-outlive-a-delete',
-    remembering(withTheRecord),
+    remembering(forgottenWithTheRecord),
   ),
   broken(
     'requests-go-with-expiry',
     'forgets requests when their record expires',
     'kv/requests-outlive-expiry',
-    remembering(withTheRecord),
+    remembering(forgottenWithTheRecord),
   ),
   broken('deletes-without-requests', 'deletes again on retry', 'kv/deletes-and-touches-are-requests', {
     kv: (kv) => ({ delete: (key, { requestId: _, ...options } = {}) => kv.delete(key, options) }),
@@ -82,19 +82,19 @@ export const BROKEN_KV_REQUESTS: readonly BrokenStore[] = [
   }),
   broken(
     'sixteen-requests',
-    'remembers the last 16 requests of a key and no more',
+    'remembers only the last 16 requests of a key',
     'kv/many-requests-of-one-key',
     remembering({ knows: (requests, key) => requests.filter((it) => it.key === key).slice(-16) }),
   ),
   broken(
     'requests-by-substring',
-    'takes an id for one that contains it',
+    'treats an id as equal to one that contains it',
     'kv/request-ids-are-exact',
     remembering({ isSame: (known, key, requestId) => known.key === key && known.requestId.includes(requestId) }),
   ),
   broken(
     'requests-across-keys',
-    'takes an id for the same id of another key',
+    'treats an id as equal to the same id of another key',
     'kv/request-ids-are-exact',
     remembering({ isSame: (known, _, requestId) => known.requestId === requestId }),
   ),
@@ -106,7 +106,7 @@ export const BROKEN_KV_REQUESTS: readonly BrokenStore[] = [
   ),
   broken(
     'failures-remembered',
-    'answers a request that failed as it did the first time',
+    'repeats the result of a request that failed',
     'kv/failed-requests-are-not-remembered',
     remembering({ remembersFailures: true }),
   ),

@@ -4,7 +4,7 @@ import { textOf } from '@tidemark/core';
 import { all } from '../cases/iterate.ts';
 import { type BrokenStore, broken, type Overrides } from './wrap.ts';
 
-/** A store whose scans see all records under another reading of the prefix. */
+/** A store whose scans select entries with `choose`. */
 function scansWith(
   choose: (entries: KvEntry[], prefix: string, filter: ScanFilter | undefined) => KvEntry[],
 ): () => Overrides {
@@ -17,7 +17,7 @@ function scansWith(
   });
 }
 
-/** The prefix as a pattern of an engine. */
+/** A store that matches prefixes as a pattern of its engine. */
 function patternScan(pattern: (prefix: string) => string): () => Overrides {
   return scansWith((entries, prefix) => {
     const expression = new RegExp(`^${pattern(prefix)}`, 's');
@@ -43,7 +43,7 @@ export const BROKEN_KV: readonly BrokenStore[] = [
   broken('glob-prefix', 'uses the prefix as a glob', 'kv/prefix-is-text', patternScan(globPattern)),
   broken(
     'utf16-order',
-    'orders keys as JavaScript does',
+    'orders keys by UTF-16 units as JavaScript does',
     'kv/scan-in-byte-order',
     scansWith((entries) => entries.sort((a, b) => (a.key < b.key ? -1 : 1))),
   ),
@@ -60,7 +60,7 @@ export const BROKEN_KV: readonly BrokenStore[] = [
   ),
   broken(
     'max-results-counts-rows',
-    'counts records looked at against maxResults',
+    'counts examined records against maxResults',
     'kv/max-results-counts-matches',
     () => ({
       kv: (kv) => ({
@@ -82,7 +82,7 @@ export const BROKEN_KV: readonly BrokenStore[] = [
       },
     }),
   })),
-  broken('page-repeats', 'begins each page with the last key of the one before', 'kv/pages-join-without-loss', () => {
+  broken('page-repeats', 'starts each page with the last key of the page before', 'kv/pages-join-without-loss', () => {
     const lasts = new Map<string, KvEntry>();
     return {
       kv: (kv) => ({
@@ -103,7 +103,7 @@ export const BROKEN_KV: readonly BrokenStore[] = [
       },
     }),
   })),
-  broken('put-keeps-ttl', 'keeps the old TTL when put names none', 'kv/put-clears-an-old-ttl', () => ({
+  broken('put-keeps-ttl', 'keeps the old TTL when put has none', 'kv/put-clears-an-old-ttl', () => ({
     kv: (kv) => ({
       async put(key, fields, options) {
         const ttl = options?.ttl ?? (await kv.get(key))?.ttl;
@@ -126,7 +126,7 @@ export const BROKEN_KV: readonly BrokenStore[] = [
     'kv/expired-is-invisible-everywhere',
     expiredInScans,
   ),
-  broken('put-in-two-steps', 'replaces a record by deleting and writing it', 'kv/put-is-atomic', () => ({
+  broken('put-in-two-steps', 'replaces a record by a delete and a write', 'kv/put-is-atomic', () => ({
     kv: (kv) => ({
       async put(key, fields, options) {
         await kv.delete(key);
@@ -151,7 +151,7 @@ export const BROKEN_KV: readonly BrokenStore[] = [
   ),
   broken('racy-swap', 'compares first and swaps later', 'kv/one-claim-wins', () => ({ kv: racySwap })),
   broken('racy-counter', 'compares first and swaps later', 'kv/counter-loses-no-update', () => ({ kv: racySwap })),
-  broken('null-is-empty', 'takes an absent field for an empty one', 'kv/null-means-absent-in-swaps', () => ({
+  broken('null-is-empty', 'treats an absent field as empty', 'kv/null-means-absent-in-swaps', () => ({
     kv: (kv) => ({
       async compareAndSwap(key, field, expected, next, options) {
         if (expected === '' && (await kv.getField(key, field)) === null)
@@ -168,32 +168,27 @@ export const BROKEN_KV: readonly BrokenStore[] = [
       },
     }),
   })),
-  broken('requests-forgotten', 'forgets which requests it has taken', 'kv/retried-winner-hears-true', () => ({
+  broken('requests-forgotten', 'forgets applied requests', 'kv/retried-winner-hears-true', () => ({
     kv: (kv) => ({
       compareAndSwap: (key, field, expected, next, { requestId: _, ...options } = {}) =>
         kv.compareAndSwap(key, field, expected, next, options),
     }),
   })),
-  broken(
-    'revision-restarts',
-    'counts revisions from 1 again after a delete',
-    'kv/revision-grows-and-never-repeats',
-    () => {
-      const offsets = new Map<string, number>();
-      return {
-        kv: (kv) => ({
-          async get(key, options) {
-            const record = await kv.get(key, options);
-            return record && { ...record, revision: record.revision - (offsets.get(key) ?? 0) };
-          },
-          async delete(key, options) {
-            offsets.set(key, (await kv.get(key))?.revision ?? 0);
-            return kv.delete(key, options);
-          },
-        }),
-      };
-    },
-  ),
+  broken('revision-restarts', 'restarts revisions at 1 after a delete', 'kv/revision-grows-and-never-repeats', () => {
+    const offsets = new Map<string, number>();
+    return {
+      kv: (kv) => ({
+        async get(key, options) {
+          const record = await kv.get(key, options);
+          return record && { ...record, revision: record.revision - (offsets.get(key) ?? 0) };
+        },
+        async delete(key, options) {
+          offsets.set(key, (await kv.get(key))?.revision ?? 0);
+          return kv.delete(key, options);
+        },
+      }),
+    };
+  }),
   broken('resurrects', 'ignores ifExists', 'kv/if-exists-does-not-resurrect', () => ({
     kv: (kv) => ({
       setField: (key, field, value, { ifExists: _, ...options } = {}) => kv.setField(key, field, value, options),
@@ -210,16 +205,21 @@ export const BROKEN_KV: readonly BrokenStore[] = [
       },
     }),
   })),
-  broken('lossy-keys', 'encodes keys by replacing what its engine does not take', 'kv/hostile-keys-never-meet', () => {
-    const encode = (key: string) => key.replace(/[^\w.-]/g, '_');
-    return {
-      kv: (kv) => ({
-        put: (key, fields, options) => kv.put(encode(key), fields, options),
-        get: (key, options) => kv.get(encode(key), options),
-      }),
-    };
-  }),
-  broken('get-many-sorts', 'answers getMany in the order of keys', 'kv/get-many-keeps-order', () => ({
+  broken(
+    'lossy-keys',
+    'replaces characters in keys that its engine does not support',
+    'kv/hostile-keys-never-meet',
+    () => {
+      const encode = (key: string) => key.replace(/[^\w.-]/g, '_');
+      return {
+        kv: (kv) => ({
+          put: (key, fields, options) => kv.put(encode(key), fields, options),
+          get: (key, options) => kv.get(encode(key), options),
+        }),
+      };
+    },
+  ),
+  broken('get-many-sorts', 'returns getMany results in key order', 'kv/get-many-keeps-order', () => ({
     kv: (kv) => ({ getMany: (keys, options) => kv.getMany([...keys].sort(), options) }),
   })),
   broken('watch-misses-deletes', 'reports puts only', 'kv/watch-reports-puts-and-deletes', () => ({
@@ -257,7 +257,7 @@ function racySwap(kv: KvStore): Partial<KvStore> {
   };
 }
 
-/** Keeps expiry beside the records, and forgets to look at it when it scans. */
+/** Keeps expiry beside the records and ignores it in scans. */
 function expiredInScans(): Overrides {
   const expiries = new Map<string, number>();
   return {

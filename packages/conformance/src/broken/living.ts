@@ -1,4 +1,4 @@
-/** Broken snapshots, forks and live reads: the faults of stores that keep derived state beside the log. */
+/** Broken snapshots, forks and live reads: faults of stores that keep derived state beside the log. */
 import {
   type KvRecord,
   type RunEventInput,
@@ -10,7 +10,7 @@ import {
 import { type BrokenStore, broken } from './wrap.ts';
 
 export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
-  broken('refresh-without-storing', 'refreshes without storing', 'runs/refresh-folds-what-is-new', () => ({
+  broken('refresh-without-storing', 'does not store a refreshed snapshot', 'runs/refresh-folds-what-is-new', () => ({
     runs: (runs) => ({
       async refreshSnapshot(runId, options) {
         const before = (await runs.getSnapshot(runId, options))?.lastEventSeq ?? 0;
@@ -21,7 +21,7 @@ export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
   })),
   broken(
     'mark-refused-by-the-guard',
-    'keeps the stored snapshot when a mark comes at the same sequence',
+    'ignores a stale mark at the same sequence',
     'runs/stale-until-refreshed',
     () => ({ runs: (runs) => ({ markStale: async (runId) => (await runs.getSnapshot(runId)) !== null }) }),
   ),
@@ -35,14 +35,14 @@ export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
       },
     }),
   })),
-  broken('no-write-back', 'lets every reader fold the same long tail', 'runs/long-tails-are-written-back', () => ({
+  broken('no-write-back', 'makes every reader fold the same long tail', 'runs/long-tails-are-written-back', () => ({
     runs: (runs) => ({
       projectSnapshot: async (runId) => reduceRun(await runs.fetchEvents(runId, { limit: 10_000 })),
     }),
   })),
   broken(
     'snapshots-without-guard',
-    'lets whoever stores last win, however old the snapshot',
+    'lets the last write win, even with an older snapshot',
     'runs/refreshers-never-go-back',
     () => {
       let oldest: RunSnapshot | null = null;
@@ -77,7 +77,7 @@ export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
       };
     },
   ),
-  broken('fork-without-origin', 'forgets where a fork came from', 'runs/fork-copies-up-to-a-sequence', () => ({
+  broken('fork-without-origin', 'forgets the origin of a fork', 'runs/fork-copies-up-to-a-sequence', () => ({
     runs: (runs) => ({
       fetchEvents: async (runId, options) =>
         (await runs.fetchEvents(runId, options)).map(({ forkedFrom: _, ...event }) => event as RunEventRecord),
@@ -98,7 +98,7 @@ export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
       }),
     }),
   ),
-  broken('fork-doubles', 'copies once more when it is asked again', 'runs/fork-again-changes-nothing', () => ({
+  broken('fork-doubles', 'copies the events again when a fork is repeated', 'runs/fork-again-changes-nothing', () => ({
     runs: (runs) => ({
       async forkRun(runId, options) {
         const isThere = (await runs.headSeq(options.toRunId)) > 0;
@@ -112,7 +112,7 @@ export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
       },
     }),
   })),
-  broken('fork-into-anything', 'forks into a run that is there already', 'runs/fork-spares-other-runs', () => ({
+  broken('fork-into-anything', 'forks into an existing run', 'runs/fork-spares-other-runs', () => ({
     runs: (runs) => ({
       async forkRun(runId, options) {
         const [first] = await runs.fetchEvents(options.toRunId, { limit: 1 });
@@ -131,7 +131,7 @@ export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
   })),
   broken(
     'bounded-by-dropping',
-    'drops what a sleeping reader has no room for',
+    'drops events that a slow reader has no room for',
     'runs/slow-readers-miss-nothing',
     () => ({
       runs: (runs) => ({
@@ -149,7 +149,7 @@ export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
   ),
   broken(
     'tail-after-is-inclusive',
-    'begins a tail at the sequence it was to continue after',
+    'starts a tail at afterSeq instead of after it',
     'runs/cut-tails-join-while-others-write',
     () => ({
       runs: (runs) => ({
@@ -159,7 +159,7 @@ export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
   ),
   broken(
     'feed-from-now',
-    'begins a feed with a cursor at what comes from now on',
+    'resumes a feed after events that were not read yet',
     'runs/cut-feeds-join-while-others-write',
     () => ({
       runs: (runs) => ({
@@ -176,7 +176,7 @@ export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
   ),
   broken(
     'updates-from-now',
-    'begins a tail with a cursor at what comes from now on',
+    'resumes a tail after updates that were not read yet',
     'agents/updates/cut-tails-join',
     () => ({
       agents: (agents) => ({
@@ -190,7 +190,7 @@ export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
       }),
     }),
   ),
-  broken('scan-shows-deleted', 'scans an index that forgets removals', 'kv/watch-then-scan-misses-nothing', () => {
+  broken('scan-shows-deleted', 'scans an index that keeps deleted records', 'kv/watch-then-scan-misses-nothing', () => {
     const deleted = new Map<string, KvRecord | null>();
     return {
       kv: (kv) => ({

@@ -1,4 +1,4 @@
-/** Stores that let one damaged run stop everybody, or lose or double its events when it is released. */
+/** Broken quarantines: one damaged run stops every reader, or loses or repeats events when it is released. */
 import { type QuarantinedRun, TidemarkError } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 
@@ -12,17 +12,22 @@ export const BROKEN_QUARANTINES: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('skips-in-silence', 'passes over a damaged run without a word', 'runs/damage-is-noted', {
+  broken('skips-in-silence', 'skips a damaged run without reporting it', 'runs/damage-is-noted', {
     runs: () => ({ listQuarantined: async () => ({ items: [] }) }),
   }),
-  broken('release-of-what-was', 'releases what a run had when it was found', 'runs/release-gives-everything-again', {
-    runs: (runs) => ({
-      async feedPage(options) {
-        const page = await runs.feedPage(options);
-        return { ...page, items: page.items.filter((item) => !item.released || item.event.runSeq < 6) };
-      },
-    }),
-  }),
+  broken(
+    'release-of-what-was',
+    'releases only the events stored before the damage was found',
+    'runs/release-gives-everything-again',
+    {
+      runs: (runs) => ({
+        async feedPage(options) {
+          const page = await runs.feedPage(options);
+          return { ...page, items: page.items.filter((item) => !item.released || item.event.runSeq < 6) };
+        },
+      }),
+    },
+  ),
   broken('releases-twice', 'returns released events twice', 'runs/release-gives-everything-again', {
     runs: (runs) => ({
       async feedPage(options) {
@@ -31,7 +36,7 @@ export const BROKEN_QUARANTINES: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('releases-anything', 'releases a run without looking at it', 'runs/release-verifies', {
+  broken('releases-anything', 'releases a run without verifying it', 'runs/release-verifies', {
     runs: (runs) => ({
       async releaseRun(runId, options) {
         const { items } = await runs.listQuarantined({ state: 'any' });

@@ -1,12 +1,12 @@
-/** Stores that forget what they should not, or do not forget what they should: redaction gone wrong. */
+/** Broken redaction: payloads that remain, or chains and duplicates that fail. */
 import type { RunSnapshot } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 
 export const BROKEN_REDACTIONS: readonly BrokenStore[] = [
-  broken('redaction-only-told', 'says that it redacted and does nothing', 'runs/redaction-takes-the-payload-out', {
+  broken('redaction-only-told', 'reports a redaction and does nothing', 'runs/redaction-takes-the-payload-out', {
     runs: () => ({ redactEvent: async () => true }),
   }),
-  broken('chain-of-what-is-left', 'links what is left instead of what was', 'runs/redaction-keeps-the-chain', {
+  broken('chain-of-what-is-left', 'fails the verification of a redacted run', 'runs/redaction-keeps-the-chain', {
     runs: (runs) => ({
       async verify(runId, options) {
         const report = await runs.verify(runId, options);
@@ -15,7 +15,7 @@ export const BROKEN_REDACTIONS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('restore-without-redaction', 'forgets redactions on the way', 'runs/redaction-survives-a-restore', {
+  broken('restore-without-redaction', 'loses redactions in exports', 'runs/redaction-survives-a-restore', {
     runs: (runs) => ({
       async *exportRun(runId, options) {
         for await (const part of runs.exportRun(runId, options))
@@ -23,7 +23,7 @@ export const BROKEN_REDACTIONS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('feed-keeps-copies', 'feeds copies that it kept', 'runs/redaction-reaches-the-feed', {
+  broken('feed-keeps-copies', 'serves cached payloads in the feed', 'runs/redaction-reaches-the-feed', {
     runs: (runs) => ({
       async feedPage(options) {
         const page = await runs.feedPage(options);
@@ -34,18 +34,23 @@ export const BROKEN_REDACTIONS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('snapshot-keeps-it', 'leaves the stored snapshot as it was', 'runs/redaction-reaches-the-snapshot', () => {
-    let stored: RunSnapshot | null = null;
-    return {
-      runs: (runs) => ({
-        async getSnapshot(runId, options) {
-          stored ??= await runs.getSnapshot(runId, options);
-          return stored;
-        },
-      }),
-    };
-  }),
-  broken('redacted-matches-all', 'takes any payload for the redacted one', 'runs/redaction-keeps-duplicates', {
+  broken(
+    'snapshot-keeps-it',
+    'keeps the stored snapshot after a redaction',
+    'runs/redaction-reaches-the-snapshot',
+    () => {
+      let stored: RunSnapshot | null = null;
+      return {
+        runs: (runs) => ({
+          async getSnapshot(runId, options) {
+            stored ??= await runs.getSnapshot(runId, options);
+            return stored;
+          },
+        }),
+      };
+    },
+  ),
+  broken('redacted-matches-all', 'treats any payload as equal to a redacted one', 'runs/redaction-keeps-duplicates', {
     runs: (runs) => ({
       async appendEvent(event, options) {
         const result = await runs.appendEvent(event, options);
@@ -53,19 +58,24 @@ export const BROKEN_REDACTIONS: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('redaction-by-nobody', 'fills in who and why', 'runs/redaction-needs-who-and-why', {
+  broken('redaction-by-nobody', 'fills in a missing name or reason', 'runs/redaction-needs-who-and-why', {
     runs: (runs) => ({
       redactEvent: (runId, runSeq, options) =>
         runs.redactEvent(runId, runSeq, { ...options, by: options.by || 'somebody', reason: 'some reason' }),
     }),
   }),
-  broken('redacts-every-tenant', 'redacts runs of that id of all tenants', 'runs/redaction-stays-within-the-tenant', {
-    runs: (_, whole) => ({
-      async redactEvent(runId, runSeq, options) {
-        for (const tenantId of (await whole.admin.listTenants()).items)
-          await whole.runs.redactEvent(runId, runSeq, { ...options, tenantId });
-        return true;
-      },
-    }),
-  }),
+  broken(
+    'redacts-every-tenant',
+    'redacts runs with the same id of all tenants',
+    'runs/redaction-stays-within-the-tenant',
+    {
+      runs: (_, whole) => ({
+        async redactEvent(runId, runSeq, options) {
+          for (const tenantId of (await whole.admin.listTenants()).items)
+            await whole.runs.redactEvent(runId, runSeq, { ...options, tenantId });
+          return true;
+        },
+      }),
+    },
+  ),
 ];

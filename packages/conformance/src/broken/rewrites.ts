@@ -1,4 +1,4 @@
-/** Stores on which a late writer, or a copy that was made before, brings back what was redacted or replaced. */
+/** Broken rewrites: a late writer or an older copy brings back redacted or replaced data. */
 import type { RunSnapshot } from '@tidemark/core';
 import type { RunKey, StoredSnapshot } from '@tidemark/core/engine';
 import { all } from '../cases/iterate.ts';
@@ -9,7 +9,7 @@ const keyOf = ({ tenantId, runId }: RunKey) => `${tenantId}\0${runId}`;
 export const BROKEN_REWRITES: readonly BrokenStore[] = [
   brokenRuns(
     'last-snapshot-wins',
-    'stores whatever snapshot comes last',
+    'lets the last stored snapshot win',
     'runs/late-snapshot-keeps-the-newer',
     (engine) => {
       const stored = new Map<string, StoredSnapshot>();
@@ -26,11 +26,11 @@ export const BROKEN_REWRITES: readonly BrokenStore[] = [
   ),
   brokenRuns(
     'snapshots-forget-their-origin',
-    'stores a snapshot without a look at the one it was folded from',
+    'stores a snapshot without checking the one it was folded from',
     'runs/snapshot-replaces-the-one-it-names',
     (engine) => ({ saveSnapshot: (run, snapshot, call) => engine.saveSnapshot(run, snapshot, call) }),
   ),
-  broken('snapshots-for-ever', 'keeps a snapshot through a redaction', 'runs/late-snapshot-knows-no-redaction', () => {
+  broken('snapshots-for-ever', 'keeps a snapshot despite a redaction', 'runs/late-snapshot-knows-no-redaction', () => {
     const kept = new Map<string, RunSnapshot>();
     return {
       runs: (runs) => ({
@@ -44,7 +44,7 @@ export const BROKEN_REWRITES: readonly BrokenStore[] = [
   }),
   brokenRuns(
     'drops-the-run-with-its-snapshot',
-    'removes the run together with a snapshot that came too late',
+    'removes the run together with a late snapshot',
     'runs/late-snapshot-of-a-run-that-is-gone',
     (engine) => ({
       dropSnapshot: async (run, _, call) => void (await engine.remove(run, { kind: 'deleted', at: 0 }, call)),
@@ -67,7 +67,7 @@ export const BROKEN_REWRITES: readonly BrokenStore[] = [
       };
     },
   ),
-  broken('tidies-archived-runs', 'removes a run it saw archived, once it is back', 'runs/restored-runs-stay', () => {
+  broken('tidies-archived-runs', 'removes an archived run after it was restored', 'runs/restored-runs-stay', () => {
     const archived = new Set<string>();
     return {
       runs: (runs) => ({
@@ -83,7 +83,7 @@ export const BROKEN_REWRITES: readonly BrokenStore[] = [
       }),
     };
   }),
-  broken('position-stands-still', 'tells nothing of redactions', 'runs/position-tells-of-changes', {
+  broken('position-stands-still', "does not count redactions in a run's position", 'runs/position-tells-of-changes', {
     runs: (runs) => ({
       async position(runId, options) {
         const position = await runs.position(runId, options);
@@ -91,27 +91,32 @@ export const BROKEN_REWRITES: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('archives-outdated-copies', 'archives a run at any copy', 'runs/archive-only-what-was-redacted', {
+  broken('archives-outdated-copies', 'archives a run with an outdated copy', 'runs/archive-only-what-was-redacted', {
     runs: (runs) => ({
       archiveRun: (runId, { expectedRewrites: _, ...options }) => runs.archiveRun(runId, options),
     }),
   }),
-  broken('states-outlive-redactions', 'keeps states as they are', 'runs/redaction-reaches-projections', {
-    runs: (runs, whole) => ({
-      async redactEvent(runId, runSeq, options) {
-        const { tenantId } = (await runs.position(runId, options))!;
-        const { kv } = whole.forTenant(tenantId);
-        const states = await all(kv.scan('tidemark.projections.'));
-        const isThere = await runs.redactEvent(runId, runSeq, options);
-        const { rewrites } = (await runs.position(runId, options))!;
-        for (const { key, record } of states) await kv.put(key, { ...record.fields, rewrites });
-        return isThere;
-      },
-    }),
-  }),
+  broken(
+    'states-outlive-redactions',
+    'keeps projection states despite a redaction',
+    'runs/redaction-reaches-projections',
+    {
+      runs: (runs, whole) => ({
+        async redactEvent(runId, runSeq, options) {
+          const { tenantId } = (await runs.position(runId, options))!;
+          const { kv } = whole.forTenant(tenantId);
+          const states = await all(kv.scan('tidemark.projections.'));
+          const isThere = await runs.redactEvent(runId, runSeq, options);
+          const { rewrites } = (await runs.position(runId, options))!;
+          for (const { key, record } of states) await kv.put(key, { ...record.fields, rewrites });
+          return isThere;
+        },
+      }),
+    },
+  ),
   broken(
     'links-to-the-head-it-knew',
-    'goes on with a history that was replaced',
+    'continues a history that was replaced',
     'runs/other-history-behind-a-writer',
     () => {
       const restored = new Set<string>();

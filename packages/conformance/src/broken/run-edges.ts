@@ -1,4 +1,4 @@
-/** Stores that are wrong at the edges of batches, lists and times. */
+/** Stores with faults at the edges of batches, lists and times. */
 import { isTidemarkError, type RunEventInput, type RunStatus } from '@tidemark/core';
 import { encodeCursor } from '@tidemark/core/engine';
 import { type BrokenStore, broken } from './wrap.ts';
@@ -10,7 +10,7 @@ const STATUS_OF: Record<string, RunStatus> = {
   RunCancelled: 'CANCELLED',
 };
 
-/** The same event at a time that exists. */
+/** Returns the event with an existing time. */
 function corrected(event: RunEventInput): RunEventInput {
   const { emittedAt } = event;
   if (typeof emittedAt !== 'string') return event;
@@ -20,7 +20,7 @@ function corrected(event: RunEventInput): RunEventInput {
 export const BROKEN_RUN_EDGES: readonly BrokenStore[] = [
   broken(
     'status-of-what-was-sent',
-    'takes the status from the order a batch was sent in',
+    'derives the status from the order of a batch',
     'runs/batch-partly-stored-keeps-the-status',
     () => {
       const statuses = new Map<string, RunStatus>();
@@ -56,7 +56,7 @@ export const BROKEN_RUN_EDGES: readonly BrokenStore[] = [
       }),
     },
   ),
-  broken('next-after-the-last', 'gives a next wherever a page is full', 'runs/list-ends-with-a-full-page', {
+  broken('next-after-the-last', 'returns a next cursor after every full page', 'runs/list-ends-with-a-full-page', {
     runs: (runs) => ({
       async listRuns(options) {
         const page = await runs.listRuns(options);
@@ -66,7 +66,7 @@ export const BROKEN_RUN_EDGES: readonly BrokenStore[] = [
       },
     }),
   }),
-  broken('cursors-are-hints', 'begins anew after a cursor it does not know', 'runs/cursors-of-other-lists', {
+  broken('cursors-are-hints', 'restarts a list at an unknown cursor', 'runs/cursors-of-other-lists', {
     runs: (runs) => ({
       listRuns: (options) =>
         runs.listRuns(options).catch((error) => {
@@ -76,7 +76,7 @@ export const BROKEN_RUN_EDGES: readonly BrokenStore[] = [
         }),
     }),
   }),
-  broken('corrects-times', 'takes times that do not exist for their neighbours', 'runs/emitted-at-is-rfc3339-utc', {
+  broken('corrects-times', 'replaces times that do not exist by nearby ones', 'runs/emitted-at-is-rfc3339-utc', {
     runs: (runs) => ({ appendEvent: (event, options) => runs.appendEvent(corrected(event), options) }),
   }),
   broken('marks-what-is-not-there', 'marks unknown runs as stale', 'runs/stale-until-refreshed', {
@@ -85,12 +85,12 @@ export const BROKEN_RUN_EDGES: readonly BrokenStore[] = [
         (await runs.markStale(runId, options)) || (await runs.headSeq(runId, options)) === 0,
     }),
   }),
-  broken('verify-without-the-head', 'verifies events and not where they end', 'runs/verify-compares-the-head', {
+  broken('verify-without-the-head', 'verifies events without the head', 'runs/verify-compares-the-head', {
     runs: (runs) => ({
       verify: async (runId, options) => ({ ...(await runs.verify(runId, options)), ok: true, problem: undefined }),
     }),
   }),
-  broken('verify-by-the-latest-head', 'compares with the head after it has read', 'runs/verify-beside-appends', {
+  broken('verify-by-the-latest-head', 'compares with a head read after the events', 'runs/verify-beside-appends', {
     runs: (runs) => ({
       async verify(runId, options) {
         const { problem: _, ...report } = await runs.verify(runId, options);

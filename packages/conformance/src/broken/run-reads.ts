@@ -2,7 +2,7 @@
 import type { FeedItem, RunEventRecord, RunSnapshot } from '@tidemark/core';
 import { type BrokenStore, broken, type Overrides } from './wrap.ts';
 
-/** A store that keeps events under other run ids than it was given. */
+/** A store that keeps events under changed run ids. */
 function renamed(rename: (runId: string) => string): () => Overrides {
   return () => ({
     runs: (runs) => ({
@@ -13,7 +13,7 @@ function renamed(rename: (runId: string) => string): () => Overrides {
   });
 }
 
-/** A store that gives back events other than they were stored. */
+/** A store that changes the events it returns. */
 function changed(change: (event: RunEventRecord) => RunEventRecord): () => Overrides {
   return () => ({
     runs: (runs) => ({
@@ -46,7 +46,7 @@ export const BROKEN_RUN_READS: readonly BrokenStore[] = [
   ),
   broken(
     'unknown-fields-dropped',
-    'drops envelope fields it does not know',
+    'drops unknown envelope fields',
     'runs/records-carry-everything-sent',
     changed(({ somethingNew: _, ...event }) => event as RunEventRecord),
   ),
@@ -70,7 +70,7 @@ export const BROKEN_RUN_READS: readonly BrokenStore[] = [
   ),
   broken(
     'holes-become-null',
-    'lets JSON.stringify turn what it cannot carry into something else',
+    'lets JSON.stringify alter values that JSON cannot represent',
     'runs/unrepresentable-payloads-are-refused',
     () => ({
       runs: (runs) => ({
@@ -85,7 +85,7 @@ export const BROKEN_RUN_READS: readonly BrokenStore[] = [
   ),
   broken(
     'shared-objects',
-    'hands out the same objects to every reader',
+    'returns the same objects to every reader',
     'runs/stored-events-share-nothing-with-callers',
     () => {
       const shared = new Map<string, RunEventRecord>();
@@ -126,7 +126,7 @@ export const BROKEN_RUN_READS: readonly BrokenStore[] = [
         runs.fetchEvents(runId, { ...options, afterSeq: options?.afterSeq ? options.afterSeq + 1 : 0 }),
     }),
   })),
-  broken('inclusive-watermark', 'gives the event at the watermark again', 'runs/watermark-is-exclusive', () => ({
+  broken('inclusive-watermark', 'repeats the event at the watermark', 'runs/watermark-is-exclusive', () => ({
     runs: (runs) => ({
       fetchEvents: (runId, options) =>
         runs.fetchEvents(runId, { ...options, afterSeq: Math.max(0, (options?.afterSeq ?? 0) - 1) }),
@@ -162,7 +162,7 @@ export const BROKEN_RUN_READS: readonly BrokenStore[] = [
   ),
   broken(
     'tenants-leak',
-    'finds another tenant’s run when the view has none of that id',
+    'finds another tenant’s run when the view has no run with that id',
     'runs/views-see-their-tenant-only',
     {
       runs: (runs, whole) => ({
@@ -173,7 +173,7 @@ export const BROKEN_RUN_READS: readonly BrokenStore[] = [
       }),
     },
   ),
-  broken('stale-projection', 'projects from a cached snapshot without its tail', 'runs/project-is-current', () => {
+  broken('stale-projection', 'projects from a cached snapshot without newer events', 'runs/project-is-current', () => {
     const cache = new Map<string, RunSnapshot>();
     return {
       runs: (runs) => ({
@@ -187,7 +187,7 @@ export const BROKEN_RUN_READS: readonly BrokenStore[] = [
   }),
   broken(
     'unknown-types-invalid',
-    'marks a run inconsistent for event types it does not know',
+    'marks a run inconsistent for unknown event types',
     'runs/unknown-types-change-nothing',
     () => ({
       runs: (runs) => ({
@@ -217,7 +217,7 @@ export const BROKEN_RUN_READS: readonly BrokenStore[] = [
       }),
     }),
   ),
-  broken('feed-reorders', 'gives the feed out of order within a run', 'runs/feed-keeps-per-run-order', () => ({
+  broken('feed-reorders', 'yields events of a run out of order in the feed', 'runs/feed-keeps-per-run-order', () => ({
     runs: (runs) => ({
       async *feed(options) {
         const held = new Map<string, FeedItem>();
@@ -232,7 +232,7 @@ export const BROKEN_RUN_READS: readonly BrokenStore[] = [
   })),
   broken(
     'verify-trusts',
-    'verifies without reading: the head is that of the first look',
+    'verifies without reading and returns the first head it saw',
     'runs/verify-head-names-the-history',
     () => {
       const heads = new Map<string, string>();
@@ -253,7 +253,7 @@ function earlier(time: string, ms: number): string {
   return new Date(Date.parse(time) - ms).toISOString();
 }
 
-/** Keys by length, then by text, at every level. */
+/** Sorts keys by length, then by text, at every level. */
 function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys);
   if (typeof value !== 'object' || value === null) return value;

@@ -27,7 +27,7 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
   ),
   broken(
     'duplicate-burns-sequence',
-    'uses up a sequence number for a duplicate',
+    'uses a sequence number for a duplicate',
     'runs/duplicate-uses-no-sequence',
     () => ({
       runs: (runs) => ({
@@ -47,7 +47,7 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
   ),
   broken(
     'duplicate-by-age',
-    'calls an event a duplicate only when its row is older than a second',
+    'reports a duplicate only when the stored event is older than a second',
     'runs/duplicate-returns-stored-metadata',
     () => ({
       runs: (runs, _, now) => ({
@@ -61,7 +61,7 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
   ),
   broken(
     'duplicate-hides-mismatch',
-    'never says that a duplicate differs from what is stored',
+    'never reports that a duplicate differs from the stored event',
     'runs/duplicate-says-whether-it-matches',
     () => ({
       runs: (runs) => ({
@@ -81,7 +81,7 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
   broken('keys-per-store-by-model', 'keeps idempotency keys per store instead of per run', 'model/runs', keysPerStore),
   broken(
     'derives-all-keys',
-    'derives a key for types that happen more than once',
+    'derives a key for types that occur more than once',
     'runs/repeatable-types-are-no-duplicates',
     () => ({
       runs: (runs) => ({
@@ -110,7 +110,7 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
       appendEvents: (events, { expectedSeq: _, ...options } = {}) => runs.appendEvents(events, options),
     }),
   })),
-  broken('racy-fence', 'looks at the head first and writes later', 'runs/fence-race-has-one-winner', () => ({
+  broken('racy-fence', 'reads the head first and writes later', 'runs/fence-race-has-one-winner', () => ({
     runs: (runs) => ({
       async appendEvent(event, { expectedSeq, ...options } = {}) {
         const head = await runs.headSeq(event.runId);
@@ -122,7 +122,7 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
   })),
   broken(
     'fence-counts-duplicates',
-    'holds the fence against a batch of duplicates',
+    'applies the fence to a batch of duplicates',
     'runs/fence-ignores-duplicates',
     () => ({
       runs: (runs) => ({
@@ -138,13 +138,13 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
   broken('batch-one-by-one', 'writes a batch event by event', 'runs/batches-are-seen-whole', oneByOne),
   broken(
     'batch-half-written',
-    'leaves the first events of a batch that fails',
+    'keeps the first events of a batch that fails',
     'runs/batch-with-a-scope-mismatch-is-atomic',
     oneByOne,
   ),
   broken(
     'batch-results-by-run',
-    'gives the results of a batch grouped by run',
+    'returns the results of a batch grouped by run',
     'runs/batch-results-in-input-order',
     () => ({
       runs: (runs) => ({
@@ -156,12 +156,12 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
       }),
     }),
   ),
-  broken('lax-event-ids', 'takes any text as eventId', 'runs/event-id-is-a-v4-uuid', () => ({
+  broken('lax-event-ids', 'accepts any text as eventId', 'runs/event-id-is-a-v4-uuid', () => ({
     runs: (runs) => ({
       appendEvent: (event, options) => corrected(event, 'eventId', randomUUID(), (it) => runs.appendEvent(it, options)),
     }),
   })),
-  broken('lax-attempts', 'turns attempts into numbers as it sees fit', 'runs/attempts-are-integers-from-one', () => ({
+  broken('lax-attempts', 'coerces attempts to numbers', 'runs/attempts-are-integers-from-one', () => ({
     runs: (runs) => ({
       appendEvent: (event, options) => corrected(event, 'logicalAttemptId', 1, (it) => runs.appendEvent(it, options)),
     }),
@@ -177,14 +177,14 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
       },
     }),
   })),
-  broken('delete-without-fence', 'deletes a run that has gone on', 'runs/deletion-at-a-sequence', {
+  broken('delete-without-fence', 'deletes a run that has grown', 'runs/deletion-at-a-sequence', {
     runs: (runs) => ({
       deleteRun: (runId, { expectedSeq: _, ...options } = {}) => runs.deleteRun(runId, options),
     }),
   }),
   broken(
     'delete-without-tombstone',
-    'lets a late retry start a deleted run again',
+    'lets a late retry restart a deleted run',
     'runs/deleted-runs-do-not-restart',
     () => {
       const lives = new Map<string, number>();
@@ -240,7 +240,7 @@ function oneByOne() {
   };
 }
 
-/** Sends the event again with the field set right when it was refused for it. */
+/** Retries a refused event with the field corrected. */
 async function corrected<T>(
   event: RunEventInput,
   field: string,

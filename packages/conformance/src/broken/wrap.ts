@@ -1,6 +1,6 @@
 /**
- * Broken stores prove that the kit can fail: each is the memory store with one method made wrong in one way. A case
- * that lets its broken store pass proves nothing.
+ * Broken stores prove that the kit can fail: each is the memory store with one fault in one method. A case that passes
+ * on its broken store proves nothing.
  */
 import {
   type AdminStore,
@@ -25,17 +25,20 @@ import {
 } from '@tidemark/core/engine';
 import type { RunEngineChange, StoreUnderTest } from '../kit.ts';
 
-/** A store with a known fault, and the case that must notice it. */
+/** A store with a known fault, and the case that must detect it. */
 export interface BrokenStore {
   name: string;
-  /** What it does wrong, in words. */
+  /** The fault, as a phrase that completes "a store that …". */
   fault: string;
   /** The id of the case that must fail on it. */
   caughtBy: string;
   create(): StoreUnderTest | Promise<StoreUnderTest>;
 }
 
-/** Methods to put in place of a store's own; each is given the view's own domain, the whole store underneath and its clock. */
+/**
+ * Methods that replace the store's own. Each function receives the view's own domain, the whole store and its clock or
+ * view.
+ */
 export interface Overrides {
   runs?: (runs: RunStore, whole: Store, now: () => number) => Partial<RunStore>;
   kv?: (kv: KvStore, whole: Store, now: () => number) => Partial<KvStore>;
@@ -46,7 +49,7 @@ export interface Overrides {
   store?: (view: Store) => Partial<Store>;
 }
 
-/** The store with some methods replaced, in the views of tenants as well. */
+/** Replaces some methods of the store, also in tenant views. */
 function override(store: Store, overrides: Overrides, now: () => number, whole: Store = store): Store {
   return replace(store, {
     runs: replace(store.runs, overrides.runs?.(store.runs, whole, now)),
@@ -60,7 +63,7 @@ function override(store: Store, overrides: Overrides, now: () => number, whole: 
   });
 }
 
-/** A memory store whose clock is moved by the kit, so that expiry is tested to the millisecond. */
+/** A memory store with a clock that the kit moves, so that expiry is tested to the millisecond. */
 export function healthy(options: StoreOptions = {}): StoreUnderTest & { now: () => number } {
   const time = { wall: Date.now(), elapsed: 0 };
   const advance = (ms: number) => {
@@ -75,7 +78,7 @@ export function healthy(options: StoreOptions = {}): StoreUnderTest & { now: () 
   return { store, damage, advance, setBack, now: clocks.clock };
 }
 
-/** A store whose records can be damaged: the engine behaves as one does that finds a wrong checksum. */
+/** A store whose records can be damaged: the engine behaves as if their checksum were wrong. */
 function damageable(store: Store): Required<Pick<StoreUnderTest, 'store' | 'damage'>> {
   const damaged = new Set<string>();
   const idOf = (tenantId: string, key: string) => `${tenantId}\0${key}`;
@@ -108,7 +111,7 @@ function damageable(store: Store): Required<Pick<StoreUnderTest, 'store' | 'dama
   return { store: changed, damage: (tenantId, key) => void damaged.add(idOf(tenantId, key)) };
 }
 
-/** A broken memory store. A fault that remembers things is given as a function, which is called once a store. */
+/** A broken memory store. A fault with state is passed as a function, which is called once per store. */
 export function broken(
   name: string,
   fault: string,
@@ -133,7 +136,7 @@ export function broken(
   };
 }
 
-/** A memory store over a run engine that is wrong, as that of a backend author might be. */
+/** A memory store with a faulty run engine, as a backend author might write it. */
 export function brokenRuns(name: string, fault: string, caughtBy: string, change: RunEngineChange): BrokenStore {
   return {
     name,
@@ -146,7 +149,7 @@ export function brokenRuns(name: string, fault: string, caughtBy: string, change
   };
 }
 
-/** A memory store whose payloads pass another codec than the one it was opened with. */
+/** A memory store that changes the codec it is given. */
 export function brokenCodec(
   name: string,
   fault: string,
@@ -164,7 +167,7 @@ export function brokenCodec(
   };
 }
 
-/** An object whose replaced members come first; its own methods keep their own `this`, and with it private fields. */
+/** Replaces members of an object. Other methods keep their own `this`, and so their private fields. */
 function replace<T extends object>(target: T, members: Partial<T> = {}): T {
   return new Proxy(target, {
     get(_, key) {

@@ -1,4 +1,3 @@
-/** All cases of the artifact domain. */
 import type { ConformanceCase } from '../kit.ts';
 import { ARTIFACT_RACE_CASES } from './artifacts/races.ts';
 import { RETENTION_CASES } from './artifacts/retention.ts';

@@ -1,4 +1,4 @@
-/** A clock that steps back: times that must not, and nothing that ends before its time (GEN-12, RUN-6). */
+/** A clock that steps back: run and session times do not, and nothing expires early (GEN-12, RUN-6). */
 import { expect, expectEqual } from '../expect.ts';
 import type { ConformanceCase } from '../kit.ts';
 import { pausePayload, task, update } from './agents/samples.ts';
@@ -11,7 +11,8 @@ const JOB = { taskType: 'email-send', taskId: 'job' };
 export const CLOCK_CASES: readonly ConformanceCase[] = [
   generalCase({
     id: 'general/clock-that-steps-back',
-    title: 'when the clock steps back, times of a run and of a session do not, and nothing that is held is lost',
+    title:
+      'when the clock steps back, times of runs and sessions do not decrease, and no lease or lifetime is cut short',
     proves: ['GEN-12', 'RUN-6'],
     needs: ['runs', 'kv', 'jobs', 'pauses', 'tasks', 'updates', 'sessions'],
     async run(bench) {
@@ -35,19 +36,19 @@ export const CLOCK_CASES: readonly ConformanceCase[] = [
       await agents.saveTask(task(session, { taskId: 'after' }));
       await agents.saveUpdate(update(session, 'after'));
       const times = (await runs.fetchEvents(runId)).map((event) => event.persistedAt);
-      expectEqual(times, times.toSorted(), 'the times of a run never go back along its sequence');
-      expect((await activity()) >= before, 'nor does the last activity of a session');
+      expectEqual(times, times.toSorted(), 'persistedAt never decreases along the sequence');
+      expect((await activity()) >= before, 'the last activity of a session does not decrease');
       const updates = await agents.listUpdates(session);
       expectEqual(
         updates.map((it) => it.updateId),
         ['before', 'after'],
         'updates stay in order of arrival',
       );
-      expect((await kv.get('k')) !== null, 'a record that has time left is there');
-      expectEqual(await jobs.overdue(JOB.taskType, { threshold: '1d' }), [], 'a lease that has time left is not over');
-      expectEqual((await jobs.complete(claim!)).state, 'completed', 'and its worker finishes');
+      expect((await kv.get('k')) !== null, 'a record with time left still exists');
+      expectEqual(await jobs.overdue(JOB.taskType, { threshold: '1d' }), [], 'a lease with time left has not expired');
+      expectEqual((await jobs.complete(claim!)).state, 'completed', 'the worker of the lease completes its job');
       await agents.confirmPause(token, pause!.claimId);
-      expectEqual(await agents.loadPlannerState(token), {}, 'as does whoever had claimed a pause');
+      expectEqual(await agents.loadPlannerState(token), {}, 'the holder of a pause claim confirms it');
     },
   }),
 ];

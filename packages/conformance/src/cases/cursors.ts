@@ -1,4 +1,4 @@
-/** Cursors come from callers and may be made up: every list takes them or refuses them as an argument (GEN-1, GEN-5). */
+/** Cursors come from callers and may be forged: every list accepts or refuses them as an argument (GEN-1, GEN-5). */
 import { isTidemarkError } from '@tidemark/core';
 import { expect } from '../expect.ts';
 import type { Bench, ConformanceCase } from '../kit.ts';
@@ -17,7 +17,7 @@ const WRONG_TEXTS = [
 ];
 const WRONG_NUMBERS = [-1, 0.5, 2 ** 31, 2 ** 53 - 1, 1e300];
 
-/** Cursors that are like a genuine one in all but one of its values. */
+/** Returns cursors that differ from a genuine one in a single value. */
 function forgeriesOf(cursor: string): string[] {
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   let values: unknown;
@@ -33,7 +33,7 @@ function forgeriesOf(cursor: string): string[] {
   });
 }
 
-/** Fills some lists with two items, and returns how each is read by pages of one. */
+/** Fills some lists with two items each, and returns how to read them in pages of one. */
 async function filledLists(bench: Bench): Promise<Record<string, Lister>> {
   const { runs, kv, jobs, agents, info } = bench.tenant;
   const { capabilities } = info;
@@ -56,7 +56,7 @@ async function filledLists(bench: Bench): Promise<Record<string, Lister>> {
 export const CURSOR_CASES: readonly ConformanceCase[] = [
   generalCase({
     id: 'general/forged-cursors-are-arguments',
-    title: 'a cursor that somebody made up gives a page or INVALID_ARGUMENT, whatever its values are',
+    title: 'a forged cursor yields a page or INVALID_ARGUMENT, whatever its values are',
     proves: ['GEN-1', 'GEN-5'],
     async run(bench) {
       for (const [name, list] of Object.entries(await filledLists(bench))) {

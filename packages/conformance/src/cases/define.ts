@@ -1,4 +1,4 @@
-/** Short forms for writing cases: each fills in its domain and the capability the whole domain needs. */
+/** Shorthands for defining cases: each fills in the domain and its capability. */
 import type { ConformanceCase } from '../kit.ts';
 
 type CaseBody = Omit<ConformanceCase, 'domain'>;

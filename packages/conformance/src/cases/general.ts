@@ -1,4 +1,4 @@
-/** What holds for the store as a whole: info, capabilities, errors, bounds, closing and reopening (GEN-1 to GEN-8). */
+/** Promises of the store as a whole: info, capabilities, errors, limits, closing and reopening (GEN-1 to GEN-8). */
 import type { Capability, Store, TidemarkError } from '@tidemark/core';
 import { CAPABILITIES, CONTRACT_VERSION, defineProjection, ERROR_CODES, isTidemarkError } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../expect.ts';
@@ -12,7 +12,7 @@ const DURABILITIES = ['none', 'process-crash', 'host-crash', 'node-loss', 'unkno
 
 const NOTHING_KEPT = defineProjection({ name: 'nothing', version: 1, initial: {}, on: {} });
 
-/** One call for each capability that stands for methods. */
+/** One call for each capability that has methods. */
 const SAMPLE_CALLS: Partial<Record<Capability, (store: Store, bench: Bench) => Promise<unknown>>> = {
   runs: (store) => store.runs.headSeq('r'),
   'runs.feed': (store) => store.runs.feedPage(),
@@ -35,7 +35,7 @@ const SAMPLE_CALLS: Partial<Record<Capability, (store: Store, bench: Bench) => P
   artifacts: (store) => store.artifacts.exists('a'),
 };
 
-/** Calls that take options, by the capability they need; writes go to ids of the case's own. */
+/** Calls with options, by the capability they need. Writes go to the case's own ids. */
 function boundedCalls(
   bench: Bench,
   options: { signal?: AbortSignal; timeoutMs?: number },
@@ -78,7 +78,7 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
       );
       expect(
         Object.values(info.capabilities).every((it) => typeof it === 'boolean'),
-        'as true or false',
+        'capabilities are true or false',
       );
       expect(DURABILITIES.includes(info.durability), `durability is one of ${DURABILITIES.join(', ')}`);
       for (const limit of [info.limits.eventPayloadBytes, info.limits.documentBytes, info.limits.fieldBytes]) {
@@ -88,7 +88,7 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
   }),
   generalCase({
     id: 'general/undeclared-is-unsupported',
-    title: 'what the store does not declare it refuses with UNSUPPORTED; what it declares it does',
+    title: 'operations that the store does not declare are refused with UNSUPPORTED; declared ones work',
     proves: ['GEN-7'],
     async run(bench) {
       for (const [capability, call] of Object.entries(SAMPLE_CALLS) as [
@@ -105,14 +105,14 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
   }),
   generalCase({
     id: 'general/doctor-is-honest',
-    title: 'the doctor agrees with info, says how to mend each weakness, and never shows unknown as safe',
+    title: 'the doctor agrees with info, names a remedy for each weakness and never reports unknown as safe',
     proves: ['GEN-6'],
     async run({ store }) {
       const report = await store.doctor();
       expectEqual(
         [report.backend, report.durability],
         [store.info.backend, store.info.durability],
-        'doctor and info say the same',
+        'doctor and info agree',
       );
       expectEqual(
         report.ok,
@@ -122,30 +122,30 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
       for (const finding of report.findings) {
         expect(
           ['ok', 'warn', 'fail', 'unknown'].includes(finding.status) && finding.check && finding.message,
-          'a finding says what was seen',
+          'a finding has a status, a check and a message',
         );
         const healthy = finding.status === 'ok' || finding.status === 'unknown';
-        expect(healthy || finding.fix, `${finding.check} says how to mend it`);
+        expect(healthy || finding.fix, `${finding.check} says how to fix it`);
       }
       if (report.durability === 'none' || report.durability === 'unknown') {
         expect(
           report.findings.some((it) => it.status !== 'ok'),
-          'a store that may lose acknowledged writes is not all ok',
+          'a store that may lose acknowledged writes has a finding that is not ok',
         );
       }
     },
   }),
   generalCase({
     id: 'general/ping-answers',
-    title: 'ping tells that the engine answers',
+    title: 'ping reports that the engine responds',
     proves: ['003 ping'],
     async run({ store, tenant }) {
-      expectEqual([await store.ping(), await tenant.ping()], [true, true], 'the store and its views answer');
+      expectEqual([await store.ping(), await tenant.ping()], [true, true], 'the store and its views respond');
     },
   }),
   generalCase({
     id: 'general/errors-are-typed',
-    title: 'errors have a stable code, a message that helps, retryable, and say whether anything was written',
+    title: 'errors have a stable code, a helpful message, retryable, and say whether anything was written',
     proves: ['GEN-1', 'GEN-8'],
     needs: ['runs', 'kv'],
     async run(bench) {
@@ -168,33 +168,33 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
         expectEqual(
           [error.retryable, error.outcome],
           [false, 'rejected'],
-          'these cannot succeed when sent again, and wrote nothing',
+          'these errors are not retryable and wrote nothing',
         );
       }
     },
   }),
   generalCase({
     id: 'general/aborted-calls-write-nothing',
-    title: 'a call whose signal is aborted is ABORTED, and nothing is written',
+    title: 'a call whose signal is aborted fails with ABORTED and writes nothing',
     proves: ['GEN-3', '000 save_event'],
     async run(bench) {
       const signal = AbortSignal.abort();
       for (const [capability, name, call] of boundedCalls(bench, { signal })) {
-        if (bench.store.info.capabilities[capability]) await expectCode('ABORTED', `${name} does not begin`, call);
+        if (bench.store.info.capabilities[capability]) await expectCode('ABORTED', `${name} does not start`, call);
       }
       await nothingWasWritten(bench);
     },
   }),
   generalCase({
     id: 'general/time-limits-are-checked',
-    title: 'a timeoutMs that is none is INVALID_ARGUMENT, and nothing is written',
+    title: 'an invalid timeoutMs fails with INVALID_ARGUMENT, and nothing is written',
     proves: ['GEN-3'],
     async run(bench) {
       for (const timeoutMs of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '5' as never]) {
         for (const [capability, name, call] of boundedCalls(bench, { timeoutMs })) {
           if (!bench.store.info.capabilities[capability]) continue;
           const error = await expectCode('INVALID_ARGUMENT', `${name} refuses timeoutMs ${timeoutMs}`, call);
-          expectEqual(error.field, 'timeoutMs', 'and names it');
+          expectEqual(error.field, 'timeoutMs', 'the error names timeoutMs');
         }
       }
       await nothingWasWritten(bench);
@@ -202,14 +202,14 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
   }),
   generalCase({
     id: 'general/signals-are-checked',
-    title: 'a signal that is no AbortSignal is INVALID_ARGUMENT, and nothing is written',
+    title: 'a signal that is not an AbortSignal fails with INVALID_ARGUMENT, and nothing is written',
     proves: ['GEN-3'],
     async run(bench) {
       for (const signal of [null, true, 'now', {}, { aborted: false }] as never[]) {
         for (const [capability, name, call] of boundedCalls(bench, { signal })) {
           if (!bench.store.info.capabilities[capability]) continue;
           const error = await expectCode('INVALID_ARGUMENT', `${name} refuses ${JSON.stringify(signal)}`, call);
-          expectEqual(error.field, 'signal', 'and names it');
+          expectEqual(error.field, 'signal', 'the error names signal');
         }
       }
       await nothingWasWritten(bench);
@@ -217,7 +217,7 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
   }),
   generalCase({
     id: 'general/bounded-calls-succeed',
-    title: 'a call with room to spare succeeds with its signal and time limit',
+    title: 'a call within its time limit succeeds with a signal and timeoutMs',
     proves: ['GEN-3'],
     async run(bench) {
       const options = { signal: new AbortController().signal, timeoutMs: 20_000 };
@@ -231,7 +231,7 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
 export const CLOSING_CASES: readonly ConformanceCase[] = [
   generalCase({
     id: 'general/reopening-keeps-everything',
-    title: 'what was acknowledged is there when the store is opened again',
+    title: 'acknowledged writes are still stored when the store is opened again',
     proves: ['GEN-6', 'GEN-7', '003 close'],
     needs: ['reopen', 'runs', 'kv'],
     closesStore: true,
@@ -251,30 +251,30 @@ export const CLOSING_CASES: readonly ConformanceCase[] = [
 
       const store = (await bench.reopen()).forTenant(bench.tenantId);
       expectEqual(await wholeLog(store, runId), before, 'the log is the same');
-      expectEqual((await store.runs.verify(runId)).head, head, 'so is its hash');
+      expectEqual((await store.runs.verify(runId)).head, head, 'the hash is the same');
       const retry = await store.runs.appendEvent(event);
       expectEqual([retry.idempotent, retry.runSeq], [true, first.runSeq], 'keys are remembered');
       const next = await store.runs.appendEvent(runEvent(bench, { runId }));
-      expect(next.runSeq > first.runSeq && next.persistedAt >= first.persistedAt, 'sequence and time go on');
+      expect(next.runSeq > first.runSeq && next.persistedAt >= first.persistedAt, 'sequence and time continue');
       await expectCode('RUN_DELETED', 'tombstones stay', () =>
         store.runs.appendEvent(runEvent(bench, { runId: gone })),
       );
-      expectEqual((await store.runs.projectSnapshot(runId)).status, 'RUNNING', 'snapshots are right');
+      expectEqual((await store.runs.projectSnapshot(runId)).status, 'RUNNING', 'snapshots are correct');
       const record = await store.kv.get('k');
       expect(record && record.ttl !== undefined && record.ttl <= 3_600_000, 'records keep their time to live');
-      expectEqual(await readTexts(store, 'k'), { a: '2' }, 'and their fields');
+      expectEqual(await readTexts(store, 'k'), { a: '2' }, 'records keep their fields');
       expectEqual(
         await store.kv.compareAndSwap('k', 'a', '1', '2', { requestId: 'q' }),
         true,
-        'and the requests they took',
+        'records keep their request ids',
       );
-      expect((await store.kv.put('k', { a: '3' })).revision! > revision!, 'revisions go on');
-      expectEqual(await store.kv.get('deleted'), null, 'what was deleted stays deleted');
+      expect((await store.kv.put('k', { a: '3' })).revision! > revision!, 'revisions continue');
+      expectEqual(await store.kv.get('deleted'), null, 'deleted records stay deleted');
     },
   }),
   generalCase({
     id: 'general/closed-store-refuses',
-    title: 'a closed store refuses every call with STORE_CLOSED, its views too, and closing twice is fine',
+    title: 'a closed store and its views refuse every call with STORE_CLOSED, and closing twice is allowed',
     proves: ['GEN-1', '003 close'],
     closesStore: true,
     async run(bench) {
@@ -285,7 +285,7 @@ export const CLOSING_CASES: readonly ConformanceCase[] = [
       const tailEnd = live.catch((error: TidemarkError) => error.code);
       await store.close();
       await store.close();
-      expectEqual(store.info.contractVersion, CONTRACT_VERSION, 'what the store was can still be read');
+      expectEqual(store.info.contractVersion, CONTRACT_VERSION, 'info can still be read');
       for (const [capability, call] of Object.entries(SAMPLE_CALLS) as [
         Capability,
         (store: Store, bench: Bench) => Promise<unknown>,
@@ -295,7 +295,7 @@ export const CLOSING_CASES: readonly ConformanceCase[] = [
         await expectCode('STORE_CLOSED', `${capability} is refused in views`, () => call(tenant, bench));
       }
       const end = await tailEnd;
-      expect(Array.isArray(end) || end === 'STORE_CLOSED', 'a tail that waited has ended');
+      expect(Array.isArray(end) || end === 'STORE_CLOSED', 'a waiting tail has ended');
     },
   }),
 ];

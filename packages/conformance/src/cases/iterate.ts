@@ -1,9 +1,9 @@
-/** Reads from live iterators, pages and beside writers, without waiting for ever. */
+/** Helpers that read live iterators, pages and lists with concurrent writers, without waiting forever. */
 import { expect } from '../expect.ts';
 
 const IDLE_LIMIT_MS = 30_000;
 
-/** The first `count` items; then aborts and closes the iterator. Fails when nothing more comes for half a minute. */
+/** Returns the first `count` items, then aborts and closes the iterator. Fails after half a minute without an item. */
 export async function take<T>(count: number, start: (signal: AbortSignal) => AsyncIterable<T>): Promise<T[]> {
   const controller = new AbortController();
   const items: T[] = [];
@@ -22,11 +22,11 @@ export async function take<T>(count: number, start: (signal: AbortSignal) => Asy
     clearTimeout(timer);
     controller.abort();
   }
-  expect(!isIdle, `a live read gave ${items.length} of ${count} items and then nothing for half a minute`);
+  expect(!isIdle, `a live read yielded ${items.length} of ${count} items and then nothing for half a minute`);
   return items;
 }
 
-/** Does something again and again while the work goes on; the failure of either is the outcome. */
+/** Repeats `beside` until the work has finished. Rejects if either fails. */
 export async function whileWorking(work: Promise<unknown>, beside: () => Promise<void>): Promise<void> {
   let isWorking = true;
   const repeat = async () => {
@@ -41,7 +41,7 @@ export async function whileWorking(work: Promise<unknown>, beside: () => Promise
   await Promise.all([worked, repeat()]);
 }
 
-/** Everything an iterator that ends by itself gives. */
+/** Returns all items of an iterator that ends. */
 export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const collected: T[] = [];
   for await (const item of items) collected.push(item);
@@ -50,7 +50,7 @@ export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 
 type ReadPage<T> = (cursor: string | undefined) => Promise<{ items: T[]; next?: string }>;
 
-/** The pages of a list, following `next` to the end. */
+/** Yields the pages of a list, following `next` to the end. */
 async function* pagesOf<T>(page: ReadPage<T>): AsyncGenerator<T[], void, undefined> {
   let cursor: string | undefined;
   do {
@@ -60,17 +60,17 @@ async function* pagesOf<T>(page: ReadPage<T>): AsyncGenerator<T[], void, undefin
   } while (cursor !== undefined);
 }
 
-/** The items of all pages of a list. */
+/** Returns the items of all pages of a list. */
 export async function allPages<T>(page: ReadPage<T>): Promise<T[]> {
   return (await all(pagesOf(page))).flat();
 }
 
-/** How many items each page of a list has, up to the one without a `next`. */
+/** Returns the number of items on each page, up to the page without `next`. */
 export async function pageSizes(page: ReadPage<unknown>): Promise<number[]> {
   return (await all(pagesOf(page))).map((items) => items.length);
 }
 
-/** 1, 2, … count. */
+/** Returns 1, 2, … count. */
 export function upTo(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);
 }

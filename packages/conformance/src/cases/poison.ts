@@ -1,6 +1,6 @@
 /** Values that break naive stores, shared by the cases of all domains (GEN-4, GEN-5). */
 
-/** JSON that engines are known to change: parsed from text, so that `__proto__` is a key like any other. */
+/** JSON that engines are known to change. Parsed from text, so that `__proto__` is an ordinary key. */
 export const POISON_PAYLOADS: readonly [name: string, json: string][] = [
   ['NUL characters', '{"text":"a\\u0000b","\\u0000":"key"}'],
   ['lone surrogates', '{"high":"\\ud800","low":"\\udfff","pair":"\\ud83c\\udf0a","\\ud801":1}'],
@@ -25,7 +25,7 @@ export const POISON_PAYLOADS: readonly [name: string, json: string][] = [
   ],
 ];
 
-/** Values that JSON would silently change or cannot carry. */
+/** Returns values that JSON would silently change or cannot represent. */
 export function unrepresentable(): readonly [name: string, value: unknown][] {
   const cycle: Record<string, unknown> = {};
   cycle.self = { deeper: cycle };
@@ -46,14 +46,16 @@ export function unrepresentable(): readonly [name: string, value: unknown][] {
   ];
 }
 
-/** A value nested to a number of levels, the outermost object counted. */
+/** Returns a value nested to `depth` levels, counting the outermost object. */
 export function nestedTo(depth: number): Record<string, unknown> {
   let value: Record<string, unknown> = {};
   for (let level = 1; level < depth; level++) value = { d: value };
   return value;
 }
 
-/** Ids that meet on engines that encode, fold, trim or match them carelessly; all are different and all are valid. */
+/**
+ * Ids that collide on engines that encode, fold, trim or match them carelessly. All are different and all are valid.
+ */
 export const HOSTILE_IDS: readonly string[] = [
   'a',
   'A',
@@ -138,7 +140,7 @@ export const HOSTILE_IDS: readonly string[] = [
 /** The longest id, in one-byte and in four-byte characters. */
 export const LONGEST_IDS: readonly string[] = ['x'.repeat(512), '🌊'.repeat(128), `${'é'.repeat(255)}xx`];
 
-/** What is no id. */
+/** Values that are not valid ids. */
 export const INVALID_IDS: readonly [name: string, value: unknown][] = [
   ['empty', ''],
   ['NUL', 'a\0b'],

@@ -1,11 +1,16 @@
-/** Whether time enough is left for a promise about it: on a busy machine what is short may be over before it is looked at. */
+/**
+ * Stopwatches for promises about short times: on a busy machine a short lifetime may be over before the case checks it.
+ */
 
 import type { Bench } from '../kit.ts';
 
-/** How far the clocks of kit and engine may be apart. */
+/** How far the clocks of kit and engine may differ. */
 const SLACK_MS = 50;
 
-/** Tells whether less than `ms` has passed on the kit's own clock: only then must what lives so long still be there. */
+/**
+ * Starts a stopwatch. It returns true while less than `ms` has passed on the kit's clock; only then must a lifetime of
+ * `ms` still hold.
+ */
 export function stopwatch(ms: number): () => boolean {
   const began = performance.now();
   return () => performance.now() - began < ms - SLACK_MS;
@@ -14,8 +19,8 @@ export function stopwatch(ms: number): () => boolean {
 const DAY_MS = 86_400_000;
 
 /**
- * The same on the store's own clock, to the millisecond, where the kit moves it: a record that lives long tells how much has
- * passed. What is begun after it was started, and ends within `ms`, must still be there while it says true.
+ * Starts a stopwatch on the store's own clock, exact to the millisecond when the kit moves that clock. It measures with
+ * a long-lived record. While it returns true, a lifetime of `ms` that started later must still hold.
  */
 export async function exactStopwatch({ tenant, id }: Bench, ms: number): Promise<() => Promise<boolean>> {
   const isFresh = stopwatch(ms);

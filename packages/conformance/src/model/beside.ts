@@ -1,6 +1,6 @@
 /**
- * Runs the same commands on the store under test and on a memory store beside it, and compares every answer.
- * A failure names the shortest sequence found and the seed that replays it.
+ * Runs the same commands on the store under test and on a memory store, and compares every result. A failure reports
+ * the shortest failing sequence and the seed that replays it.
  */
 import { isTidemarkError, memoryStore, type Store } from '@tidemark/core';
 import fc from 'fast-check';
@@ -8,10 +8,10 @@ import { expectEqual } from '../expect.ts';
 import type { Bench } from '../kit.ts';
 
 const MAX_COMMANDS = 30;
-/** Under the kit's limit for a case, so that shrinking on a slow server still ends with its own report. */
+/** Below the kit's time limit for a case, so that shrinking on a slow server still ends with its own report. */
 const TIME_LIMIT_MS = 20_000;
 
-/** Ids that meet on engines that encode or match them carelessly. */
+/** Ids that collide on engines that encode or match them carelessly. */
 export const COLLIDING_IDS: fc.Arbitrary<string> = fc.constantFrom(
   'r',
   'r%',
@@ -25,10 +25,10 @@ export const COLLIDING_IDS: fc.Arbitrary<string> = fc.constantFrom(
   'ŕ',
 );
 
-/** Applies one command; what it gives is compared, so it must leave out times and whatever engines may choose. */
+/** Applies one command and returns the result to compare, without times and values that engines may choose. */
 export type Apply<C, S> = (store: Store, command: C, session: S) => Promise<unknown>;
 
-/** Compares the store with the model over many sequences of commands. `newSession` makes what a sequence remembers. */
+/** Compares the store with the model over many command sequences. `newSession` returns the state of one sequence. */
 export async function compareWithModel<C, S>(
   bench: Bench,
   command: fc.Arbitrary<C>,
@@ -47,7 +47,7 @@ export async function compareWithModel<C, S>(
         expectEqual(
           actual,
           expected,
-          `command ${at + 1} of ${commands.length}, ${fc.stringify(it)}, must answer as the model does`,
+          `command ${at + 1} of ${commands.length}, ${fc.stringify(it)}, must return the same as the model`,
         );
       }
     } finally {
@@ -61,7 +61,7 @@ export async function compareWithModel<C, S>(
   });
 }
 
-/** What a command gave, errors by code: their wording is the engine's own. */
+/** Returns the result of a command. Errors are compared by code, because engines word them differently. */
 async function outcome(answer: Promise<unknown>): Promise<unknown> {
   try {
     return await answer;

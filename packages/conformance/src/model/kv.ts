@@ -1,4 +1,4 @@
-/** KV beside the model: writes, swaps, deletions, reads and scans over a few colliding keys. */
+/** Compares KV with the model: writes, swaps, deletes, reads and scans over a few colliding keys. */
 import type { KvPredicate, KvRecord, KvValue, Store } from '@tidemark/core';
 import fc from 'fast-check';
 import { kvCase } from '../cases/define.ts';
@@ -68,7 +68,7 @@ const COMMAND: fc.Arbitrary<KvCommand> = fc.oneof(
   }),
 );
 
-/** The revision each side last saw of a key: engines count in their own way, so revisions are never compared. */
+/** The last revision that each side saw of a key. Engines number revisions differently, so these are never compared. */
 type KvSession = Map<string, number>;
 
 async function applyToKv({ kv }: Store, command: KvCommand, seen: KvSession): Promise<unknown> {
@@ -127,7 +127,7 @@ function shown(record: KvRecord | null): unknown {
 
 export const KV_MODEL_CASE: ConformanceCase = kvCase({
   id: 'model/kv',
-  title: 'random sequences of KV commands answer as the reference store does',
+  title: 'random sequences of KV commands return the same as the reference store',
   proves: ['KV-1', 'KV-2', 'KV-3', 'KV-4', 'KV-5', 'KV-6', 'GEN-5'],
   run: (bench) => compareWithModel(bench, COMMAND, applyToKv, () => new Map()),
 });

@@ -1,4 +1,6 @@
-/** Runs beside the model: appends, batches, fences, reads, snapshots and deletions over a few colliding run ids. */
+/**
+ * Compares runs with the model: appends, batches, fences, reads, snapshots and deletes over a few colliding run ids.
+ */
 import type { AppendResult, RunEventInput, RunEventRecord, RunSnapshot, Store } from '@tidemark/core';
 import fc from 'fast-check';
 import { runsCase } from '../cases/define.ts';
@@ -85,7 +87,7 @@ const COMMAND: fc.Arbitrary<RunCommand> = fc.oneof(
   },
 );
 
-/** Event ids count up, so that both sides send the same ones. */
+/** Event ids are numbered, so that both sides send the same ones. */
 interface RunSession {
   events: number;
 }
@@ -106,7 +108,7 @@ async function applyToRuns(store: Store, command: RunCommand, session: RunSessio
     case 'project':
       return withoutMoment(await runs.projectSnapshot(command.runId));
     case 'projectAt':
-      // Beyond the head there is nothing the contract promises.
+      // The contract promises nothing beyond the head.
       if ((await runs.headSeq(command.runId)) < command.atSeq) return null;
       return withoutMoment(await runs.projectSnapshot(command.runId, { atSeq: command.atSeq }));
     case 'verify': {
@@ -156,7 +158,7 @@ function toEvent(store: Store, runId: string, event: ModelEvent, count: number):
   );
 }
 
-/** As text, so that key order counts and prototypes do not. */
+/** As text, so that key order is compared and prototypes are not. */
 function withoutTime({ persistedAt: _, ...event }: RunEventRecord): string {
   return `${JSON.stringify(event.payload)} ${JSON.stringify(Object.entries(event).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
 }
@@ -167,7 +169,7 @@ function withoutMoment({ projectedAt: _, version: __, violations, ...state }: Ru
 
 export const RUN_MODEL_CASE: ConformanceCase = runsCase({
   id: 'model/runs',
-  title: 'random sequences of run commands answer as the reference store does',
+  title: 'random sequences of run commands return the same as the reference store',
   proves: ['RUN-2', 'RUN-4', 'RUN-7', 'RUN-11', 'RUN-12', 'RUN-13', 'RUN-15', 'GEN-4', 'GEN-5'],
   needs: ['runs.denseSequences'],
   run: (bench) => compareWithModel(bench, COMMAND, applyToRuns, () => ({ events: 0 })),

@@ -1,11 +1,11 @@
-/** Erasing a tenant: nothing of it is left, nothing of others is touched, and the same call finishes what was cut short. */
+/** Erasing a tenant: removes all of its data and nothing of others; the same call finishes an interrupted erasure. */
 
 import type { ErasureReport, FeedOptions, Store } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { LARGE_FEED_PAGE } from '../../workbench.ts';
 import { casesOf } from '../agents/samples.ts';
-import { type KeptPayload, keptPayloads } from '../codec/places.ts';
+import { type KeptPayload, keptPayloads } from '../codec/kept-payloads.ts';
 import { allPages } from '../iterate.ts';
 import { pagedFeed } from '../runs/feed-pages.ts';
 
@@ -13,7 +13,7 @@ const adminCase = casesOf('general', 'admin');
 const feedCase = casesOf('general', 'admin', 'runs.feed');
 const MARK = 'to be forgotten';
 
-/** Saves one of everything the store can keep; gives what loads it again. */
+/** Saves one of every kind of payload the store supports, and returns the functions that load them. */
 async function fill(bench: Bench, view: Store): Promise<KeptPayload[]> {
   const places = keptPayloads(bench);
   for (const place of places) await place.save(view, idOf(place), { text: MARK });
@@ -38,7 +38,7 @@ async function kept(places: readonly KeptPayload[], view: Store): Promise<string
   return found;
 }
 
-/** The feed from where the kit began, in pages that a long one takes. */
+/** Reads the feed from the kit's start, in pages large enough for a long one. */
 function fromStart({ feedStart }: Bench): FeedOptions & { limit: number } {
   return { limit: LARGE_FEED_PAGE, ...(feedStart === undefined ? {} : { cursor: feedStart }) };
 }
@@ -46,7 +46,7 @@ function fromStart({ feedStart }: Bench): FeedOptions & { limit: number } {
 export const ERASURE_CASES: readonly ConformanceCase[] = [
   adminCase({
     id: 'general/erased-tenants-leave-nothing',
-    title: 'after an erasure a tenant is as one that never was, and every other is whole',
+    title: 'after an erasure nothing of the tenant is left, and every other tenant is unchanged',
     proves: ['GEN-10', 'RUN-15'],
     async run(bench) {
       const { store, tenant, tenantId } = bench;
@@ -54,18 +54,18 @@ export const ERASURE_CASES: readonly ConformanceCase[] = [
       const places = await fill(bench, tenant);
       await fill(bench, neighbour);
       const before = await kept(places, neighbour);
-      expect(before.length > 10, 'there is a lot to be lost');
+      expect(before.length > 10, 'there is data to erase');
       const { removed } = await store.admin.eraseTenant(tenantId);
       expectEqual(await kept(places, tenant), [], 'nothing is left of the tenant');
-      expectEqual(await kept(places, neighbour), before, 'nothing is missing of its neighbour');
+      expectEqual(await kept(places, neighbour), before, 'nothing of the other tenant is missing');
       expect((removed.runs ?? 0) >= 3, 'the report counts runs, tombstones among them');
-      expectEqual([removed.bindings, removed.memory], [1, 1], 'and documents');
-      expect((removed.kv ?? 0) >= 3, 'and records');
+      expectEqual([removed.bindings, removed.memory], [1, 1], 'the report counts documents');
+      expect((removed.kv ?? 0) >= 3, 'the report counts records');
       const tenants = await allPages((cursor) => store.admin.listTenants({ cursor, limit: 1_000 }));
       expect(!tenants.includes(tenantId), 'the tenant is not listed any more');
       expectEqual((await tenant.runs.listRuns()).items, [], 'no run is listed');
-      expectEqual((await tenant.agents.listSessions()).items, [], 'no session is');
-      expectEqual((await tenant.artifacts.list()).items, [], 'no artifact is');
+      expectEqual((await tenant.agents.listSessions()).items, [], 'no session is listed');
+      expectEqual((await tenant.artifacts.list()).items, [], 'no artifact is listed');
       const started = await tenant.runs.handle('deleted').append('RunStarted');
       expectEqual(started.runSeq, 1, 'even tombstones are gone: the ids can be used again');
     },
@@ -81,49 +81,49 @@ export const ERASURE_CASES: readonly ConformanceCase[] = [
         await view.runs.handle('r').append('Note', { text: MARK });
       const eventsOf = async (id: string, count: number) =>
         (await pagedFeed(store, count, { ...fromStart(bench), filter: { tenantId: id } })).length;
-      expectEqual(await eventsOf(tenantId, 1), 1, 'it has the event before');
+      expectEqual(await eventsOf(tenantId, 1), 1, 'the feed has the event before the erasure');
       await store.admin.eraseTenant(tenantId);
-      expectEqual(await eventsOf(tenantId, 0), 0, 'and not after');
-      expectEqual(await eventsOf(neighbour, 1), 1, 'while the event of a neighbour stays');
+      expectEqual(await eventsOf(tenantId, 0), 0, 'the feed does not have the event after the erasure');
+      expectEqual(await eventsOf(neighbour, 1), 1, 'the feed still has the other tenant’s event');
     },
   }),
   adminCase({
     id: 'general/erasure-tells-and-repeats',
-    title: 'an erasure tells what it has removed so far, and finds nothing the second time',
+    title: 'an erasure reports its progress, and a second one finds nothing to remove',
     proves: ['GEN-10', 'GEN-8'],
     async run(bench) {
       const { store, tenant, tenantId } = bench;
       for (let n = 0; n < 250; n++) await tenant.kv.put(`k${n}`, { n: String(n) });
       const told: ErasureReport[] = [];
       const report = await store.admin.eraseTenant(tenantId, { onProgress: (so) => told.push(so) });
-      expectEqual(report, { tenantId, removed: { kv: 250 } }, 'the report counts every thing once');
-      expect(told.length >= 2, 'it goes in steps, and tells after each');
-      expectEqual(told.at(-1), report, 'the last of which is the whole');
+      expectEqual(report, { tenantId, removed: { kv: 250 } }, 'the report counts everything once');
+      expect(told.length >= 2, 'the erasure reports its progress after each step');
+      expectEqual(told.at(-1), report, 'the last progress report is the final one');
       expect(
         told.every((step, at) => at === 0 || step.removed.kv! > told[at - 1]!.removed.kv!),
-        'each tells more than the one before',
+        'each progress report counts more than the one before',
       );
       expectEqual(await store.admin.eraseTenant(tenantId), { tenantId, removed: {} }, 'a second call finds nothing');
     },
   }),
   adminCase({
     id: 'general/erasure-goes-on-where-it-was',
-    title: 'an erasure that was aborted is finished by the same call',
+    title: 'an aborted erasure is finished by the same call',
     proves: ['GEN-8'],
     async run({ store, tenant, tenantId }) {
       for (let n = 0; n < 3; n++) await tenant.runs.handle(`r${n}`).append('RunStarted');
       for (let n = 0; n < 250; n++) await tenant.kv.put(`k${n}`, { n: String(n) });
       const stop = new AbortController();
       const erasing = store.admin.eraseTenant(tenantId, { signal: stop.signal, onProgress: () => stop.abort() });
-      await expectCode('ABORTED', 'it stops between two steps', () => erasing);
+      await expectCode('ABORTED', 'the erasure stops between two steps', () => erasing);
       const { removed } = await store.admin.eraseTenant(tenantId);
-      expect((removed.kv ?? 0) > 0, 'there was something left');
-      expectEqual((await tenant.kv.scanPage('')).items, [], 'now there is nothing');
+      expect((removed.kv ?? 0) > 0, 'there was data left to erase');
+      expectEqual((await tenant.kv.scanPage('')).items, [], 'nothing is left');
     },
   }),
   adminCase({
     id: 'general/erasure-forgets-requests',
-    title: 'after an erasure no request of the tenant is remembered, not even of records that were gone before',
+    title: 'an erasure forgets the request ids of the tenant, even of records deleted earlier',
     proves: ['GEN-8', 'GEN-10'],
     async run({ store, tenant, tenantId }) {
       const { kv } = tenant;
@@ -133,25 +133,29 @@ export const ERASURE_CASES: readonly ConformanceCase[] = [
       for (const key of ['there', 'deleted', 'expiring']) await put(key);
       await kv.delete('deleted');
       await kv.touch('expiring', '1h');
-      expectEqual((await store.admin.eraseTenant(tenantId)).removed, { kv: 3 }, 'what is remembered does not count');
+      expectEqual((await store.admin.eraseTenant(tenantId)).removed, { kv: 3 }, 'remembered requests are not counted');
       for (const key of ['there', 'deleted', 'expiring']) {
         expectEqual([(await put(key)).written, (await kv.get(key)) !== null], [true, true], `${key} is put anew`);
       }
       await many(0);
-      expectEqual((await kv.get('many')) !== null, true, 'and so is a record that many requests had written');
+      expectEqual((await kv.get('many')) !== null, true, 'a record that many requests had written can be put anew too');
     },
   }),
   adminCase({
     id: 'general/erasure-stays-within-the-view',
-    title: 'a view erases its own tenant and no other',
+    title: 'a tenant view erases its own tenant and no other',
     proves: ['GEN-10'],
     async run({ store, tenant, tenantId, id }) {
       const other = id('tenant');
       await store.forTenant(other).kv.put('k', { a: '1' });
       await tenant.kv.put('k', { a: '1' });
-      await expectCode('TENANT_MISMATCH', 'another tenant', () => tenant.admin.eraseTenant(other));
-      expectEqual((await tenant.admin.eraseTenant(tenantId)).removed, { kv: 1 }, 'its own');
-      expect((await store.forTenant(other).kv.get('k')) !== null, 'the other is whole');
+      await expectCode('TENANT_MISMATCH', 'erasing another tenant is refused', () => tenant.admin.eraseTenant(other));
+      expectEqual(
+        (await tenant.admin.eraseTenant(tenantId)).removed,
+        { kv: 1 },
+        'the report counts the record of its own tenant',
+      );
+      expect((await store.forTenant(other).kv.get('k')) !== null, 'the other tenant is unchanged');
     },
   }),
 ];

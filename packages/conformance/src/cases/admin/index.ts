@@ -1,4 +1,3 @@
-/** All cases about the operator's calls. */
 import type { ConformanceCase } from '../../kit.ts';
 import { CARRIED_PAUSE_CASES } from './carried-pauses.ts';
 import { ERASURE_CASES } from './erasure.ts';

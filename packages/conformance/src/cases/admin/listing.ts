@@ -1,4 +1,4 @@
-/** What only an operator sees: tenants, traces, and pauses with what they hold (GEN-10). */
+/** Operator reads: tenants, traces, and the payloads of pauses (GEN-10). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { binding, casesOf, flowEvent, pausePayload, plannerEvent } from '../agents/samples.ts';
@@ -11,7 +11,7 @@ const MOST_SMALL_PAGES = 30;
 export const LISTING_CASES: readonly ConformanceCase[] = [
   adminCase({
     id: 'general/admin-lists-tenants',
-    title: 'tenants are listed once each, in byte order, whatever they have',
+    title: 'lists each tenant once, in byte order, whichever kind of data it has',
     proves: ['GEN-10', 'GEN-5'],
     async run({ store, id }) {
       const tenants = ['a', 'a:b', 'a%', 'A', 'ä'].map((name) => id(name));
@@ -22,13 +22,13 @@ export const LISTING_CASES: readonly ConformanceCase[] = [
       await store.forTenant(tenants[3]!).runs.handle('r').append('RunStarted');
       await store.forTenant(tenants[4]!).agents.savePlannerEvent('t', plannerEvent());
       let pages = 0;
-      // A store in use may have thousands of tenants: after some small pages the rest comes in large ones.
+      // A store in use may have thousands of tenants: after some small pages the rest is read in large ones.
       const limit = () => (pages++ < MOST_SMALL_PAGES ? 3 : 1_000);
       const listed = await allPages((cursor) => store.admin.listTenants({ cursor, limit: limit() }));
       expectEqual(
         listed.filter((tenant) => tenants.includes(tenant)),
         [...tenants].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
-        'each of them, once and in order',
+        'each tenant is listed once, in order',
       );
       const view = store.forTenant(tenants[0]!);
       expectEqual((await view.admin.listTenants()).items, [tenants[0]!], 'a view lists its own tenant only');
@@ -36,7 +36,7 @@ export const LISTING_CASES: readonly ConformanceCase[] = [
   }),
   adminCase({
     id: 'general/admin-lists-traces',
-    title: 'traces of a tenant are listed once each, in byte order, and no other tenant’s',
+    title: 'lists each trace of a tenant once, in byte order, and no trace of another tenant',
     proves: ['GEN-10'],
     async run({ store, tenant, tenantId, id }) {
       const traces = ['b', 'a/b', 'a', 'a!', 'c'].map((name) => id(name));
@@ -52,14 +52,14 @@ export const LISTING_CASES: readonly ConformanceCase[] = [
       expectEqual(
         await allPages((cursor) => store.admin.listAllTraces({ tenantId, cursor, limit: 2 })),
         expected,
-        'each of them, once and in order; events without a trace are in none',
+        'each trace is listed once, in order; events without a trace are not listed',
       );
-      expectEqual((await tenant.admin.listAllTraces()).items, expected, 'a view lists its own');
+      expectEqual((await tenant.admin.listAllTraces()).items, expected, 'a view lists its own traces');
     },
   }),
   adminCase({
     id: 'general/admin-reads-pauses',
-    title: 'an operator reads what a waiting pause holds without consuming it; others hold nothing to read',
+    title: 'an operator reads the payload of a waiting pause without consuming it; other pauses have none to read',
     proves: ['AGT-4'],
     async run({ store, tenant, tenantId, id }) {
       const token = id('token');
@@ -67,19 +67,19 @@ export const LISTING_CASES: readonly ConformanceCase[] = [
       await tenant.agents.savePlannerState(token, payload, { sessionId: 's', taskId: 't' });
       const [info] = (await tenant.agents.listPauses()).items;
       const read = await store.admin.readPause(info!.pauseId, { tenantId });
-      expectEqual(read, { ...info!, payload }, 'the payload with what lists show');
+      expectEqual(read, { ...info!, payload }, 'returns the payload and the fields that lists show');
       const claim = await tenant.agents.claimPause(token);
-      expectEqual(claim?.payload, payload, 'the token is as good as before');
-      expectEqual(await tenant.admin.readPause(info!.pauseId), null, 'a claimed pause is its claimer’s');
+      expectEqual(claim?.payload, payload, 'the token can still be claimed');
+      expectEqual(await tenant.admin.readPause(info!.pauseId), null, 'a claimed pause has no payload to read');
       await tenant.agents.confirmPause(token, claim!.claimId);
-      expectEqual(await tenant.admin.readPause(info!.pauseId), null, 'a consumed one is gone');
-      expectEqual(await tenant.admin.readPause('0'.repeat(64)), null, 'as is one that never was');
+      expectEqual(await tenant.admin.readPause(info!.pauseId), null, 'a consumed pause has no payload to read');
+      expectEqual(await tenant.admin.readPause('0'.repeat(64)), null, 'an unknown pause returns null');
       const elsewhere = store.forTenant(id('tenant'));
-      expectEqual(await elsewhere.admin.readPause(info!.pauseId), null, 'no other tenant has it');
-      await expectCode('TENANT_MISMATCH', 'a view names no other tenant', () =>
+      expectEqual(await elsewhere.admin.readPause(info!.pauseId), null, 'another tenant does not have the pause');
+      await expectCode('TENANT_MISMATCH', 'a view refuses another tenant', () =>
         elsewhere.admin.readPause(info!.pauseId, { tenantId }),
       );
-      expect(claim, 'there was a claim');
+      expect(claim, 'the pause was claimed');
     },
   }),
 ];

@@ -1,4 +1,4 @@
-/** Runs that were removed, as an operator lists them to carry their tombstones elsewhere (RUN-15). */
+/** Listing removed runs, from which an operator copies their tombstones (RUN-15). */
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { casesOf } from '../agents/samples.ts';
@@ -10,7 +10,7 @@ const removedCase = casesOf('general', 'admin', 'runs');
 export const REMOVED_RUN_CASES: readonly ConformanceCase[] = [
   removedCase({
     id: 'general/admin-lists-removed-runs',
-    title: 'an operator lists the runs of a tenant that were deleted or archived, and no others',
+    title: 'an operator lists exactly the deleted and archived runs of a tenant',
     proves: ['RUN-15', 'COPY-1'],
     async run({ store, tenant, tenantId, id }) {
       const [deleted, archived, live, back] = [id('a'), id('b'), id('c'), id('d')];
@@ -21,12 +21,12 @@ export const REMOVED_RUN_CASES: readonly ConformanceCase[] = [
       await tenant.runs.archiveRun(archived, { location: 'the archive', expectedSeq: 1 });
       await tenant.runs.archiveRun(back, { location: 'the archive', expectedSeq: 1 });
       const list = (limit: number) => allPages((cursor) => store.admin.listRemovedRuns({ tenantId, cursor, limit }));
-      expectEqual((await list(1)).length, 3, 'one a page, three in all');
+      expectEqual((await list(1)).length, 3, 'three runs are listed, one per page');
       await tenant.runs.restoreRun(parts);
       const listed = await list(100);
       expect(
         listed.every(({ at }) => Math.abs(Date.parse(at) - Date.now()) < 24 * 3_600_000),
-        'each tells when it was removed',
+        'each entry has the time of its removal',
       );
       expectEqual(
         listed.map(({ at: _, ...run }) => run),
@@ -34,10 +34,14 @@ export const REMOVED_RUN_CASES: readonly ConformanceCase[] = [
           { tenantId, runId: deleted, kind: 'deleted' as const },
           { tenantId, runId: archived, kind: 'archived' as const, location: 'the archive' },
         ].sort((left, right) => (left.runId < right.runId ? -1 : 1)),
-        'a run that was restored is not removed any more',
+        'a restored run is no longer listed',
       );
-      expectEqual((await tenant.admin.listRemovedRuns()).items, listed, 'a view lists its own');
-      expectEqual((await store.forTenant(id('tenant')).admin.listRemovedRuns()).items, [], 'and no others');
+      expectEqual((await tenant.admin.listRemovedRuns()).items, listed, 'a view lists its own removed runs');
+      expectEqual(
+        (await store.forTenant(id('tenant')).admin.listRemovedRuns()).items,
+        [],
+        'a view lists no runs of others',
+      );
     },
   }),
 ];

@@ -1,4 +1,4 @@
-/** Erasing a session: its tasks, logs, traces, pauses, memory and artifacts go, those of its neighbour stay. */
+/** Erasing a session: removes its tasks, logs, traces, pauses, memory and artifacts, and nothing of other sessions. */
 import { memoryKey, type Store } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -19,14 +19,14 @@ async function fill({ agents, artifacts }: Store, session: string): Promise<void
   await agents.savePlannerEvent(trace, plannerEvent());
   await agents.savePlannerState(`token of ${session}`, { reason: 'wait' }, { sessionId: session });
   await agents.saveMemoryState(memoryKey('t', 'user', session), { turns: [] });
-  // What is left of a deleted one names the session and is not counted.
+  // The remainder of a deleted state names the session and is not counted.
   await agents.saveMemoryState(memoryKey('t', 'former user', session), { turns: [] });
   await agents.deleteMemoryState(memoryKey('t', 'former user', session));
   await artifacts.putText('shared by sessions', { scope, ttl: null });
   await artifacts.putText(`only of ${session}`, { scope, ttl: null });
 }
 
-/** What the store has of a session, counted. */
+/** Counts everything the store has of a session. */
 async function countsOf({ agents, artifacts }: Store, session: string) {
   const trace = `trace of ${session}`;
   const { items } = await artifacts.list({ sessionId: session });
@@ -62,17 +62,17 @@ const NONE = Object.fromEntries(Object.keys(ALL).map((part) => [part, 0])) as ty
 export const SESSION_ERASURE_CASES: readonly ConformanceCase[] = [
   adminCase({
     id: 'general/erased-sessions-leave-nothing',
-    title: 'after an erasure nothing of a session is left, and its neighbour has all it had',
+    title: 'erasing a session removes all of its data and leaves other sessions unchanged',
     proves: ['AGT-6', 'AGT-9', 'AGT-11'],
     async run({ tenant, tenantId, id }) {
       const [session, neighbour] = [id('session'), id('session')];
       await fill(tenant, session);
       await fill(tenant, neighbour);
-      expectEqual(await countsOf(tenant, session), ALL, 'one of everything');
+      expectEqual(await countsOf(tenant, session), ALL, 'the session has one of everything');
       const report = await tenant.admin.eraseSession(session);
-      expectEqual(report, { tenantId, sessionId: session, removed: ALL }, 'the report counts it all');
+      expectEqual(report, { tenantId, sessionId: session, removed: ALL }, 'the report counts everything');
       expectEqual(await countsOf(tenant, session), NONE, 'nothing is left');
-      expectEqual(await countsOf(tenant, neighbour), ALL, 'the neighbour is whole, shared bytes and all');
+      expectEqual(await countsOf(tenant, neighbour), ALL, 'the other session is unchanged, shared bytes included');
       const listed = (await tenant.agents.listSessions()).items.map(({ sessionId }) => sessionId);
       expectEqual(listed, [neighbour], 'the session is not listed any more');
       expectEqual((await tenant.admin.eraseSession(session)).removed, {}, 'a second call finds nothing');
@@ -81,7 +81,7 @@ export const SESSION_ERASURE_CASES: readonly ConformanceCase[] = [
   {
     ...adminCase({
       id: 'general/erased-sessions-leave-a-mark',
-      title: 'an erasure leaves a mark that tells when, without the id of the session, so that copies can follow',
+      title: 'erasing a session leaves a mark with the time and without the session id, so that copies can follow',
       proves: ['COPY-1'],
       async run({ tenant, id }) {
         const session = id('session');
@@ -89,8 +89,8 @@ export const SESSION_ERASURE_CASES: readonly ConformanceCase[] = [
         await tenant.admin.eraseSession(session);
         const key = `tidemark.erased.${sha256(session)}`;
         const mark = await tenant.kv.get(key);
-        expect(mark !== null && Number(Buffer.from(mark.fields.at!)) > 0, 'the mark tells when it was erased');
-        expect(mark.ttl !== undefined && mark.ttl > 0, 'it ends by itself');
+        expect(mark !== null && Number(Buffer.from(mark.fields.at!)) > 0, 'the mark has the time of the erasure');
+        expect(mark.ttl !== undefined && mark.ttl > 0, 'the mark expires');
         const { items } = await tenant.kv.scanPage('');
         expect(!JSON.stringify(items.map((item) => item.key)).includes(session), 'no key has the id of the session');
       },
@@ -99,7 +99,7 @@ export const SESSION_ERASURE_CASES: readonly ConformanceCase[] = [
   },
   adminCase({
     id: 'general/session-erasure-stays-within-the-tenant',
-    title: 'erasing a session leaves the session of that id of another tenant alone',
+    title: 'erasing a session leaves another tenant’s session with the same id alone',
     proves: ['GEN-10'],
     async run({ store, tenant, tenantId, id }) {
       const session = id('session');
@@ -107,8 +107,8 @@ export const SESSION_ERASURE_CASES: readonly ConformanceCase[] = [
       await fill(tenant, session);
       await fill(other, session);
       await store.admin.eraseSession(session, { tenantId });
-      expectEqual(await countsOf(other, session), ALL, 'the other is whole');
-      expect((await countsOf(tenant, session)).tasks === 0, 'the one that was named is gone');
+      expectEqual(await countsOf(other, session), ALL, 'the other tenant’s session is unchanged');
+      expect((await countsOf(tenant, session)).tasks === 0, 'the named session is gone');
     },
   }),
 ];

@@ -35,15 +35,15 @@ const NO_OBJECTS = [null, undefined, 'text', 7, []];
 interface Method {
   name: string;
   capability: Capability;
-  /** Bad values by the field they are put into; the field `''` stands for the whole argument. */
+  /** Bad values by the field they are set in. The field `''` stands for the whole argument. */
   bad: Record<string, readonly unknown[]>;
   call(agents: AgentStore, id: string, field: string, value: unknown): Promise<unknown>;
   /** Whether anything is stored under the id. */
   written?(agents: AgentStore, id: string): Promise<boolean>;
 }
 
-/** A good record with one field replaced, or something else altogether. */
-function spoilt<T extends object>(good: T, field: string, value: unknown): T {
+/** Returns a valid record with one field replaced, or `value` itself for the field `''`. */
+function withField<T extends object>(good: T, field: string, value: unknown): T {
   return (field === '' ? value : { ...good, [field]: value }) as T;
 }
 
@@ -60,21 +60,21 @@ const METHODS: Method[] = [
       nodeId: BAD_OPTIONAL_TEXTS,
       eventId: BAD_OPTIONAL_TEXTS,
     },
-    call: (agents, id, field, value) => agents.saveEvent(spoilt(flowEvent(id), field, value)),
+    call: (agents, id, field, value) => agents.saveEvent(withField(flowEvent(id), field, value)),
     written: async (agents, id) => (await agents.loadHistory(id)).length + (await agents.loadHistory(null)).length > 0,
   },
   {
     name: 'save-events',
     capability: 'events',
     bad: { '': NO_OBJECTS, ts: BAD_NUMBERS, kind: BAD_TEXTS },
-    call: (agents, id, field, value) => agents.saveEvents([flowEvent(id), spoilt(flowEvent(id), field, value)]),
+    call: (agents, id, field, value) => agents.saveEvents([flowEvent(id), withField(flowEvent(id), field, value)]),
     written: async (agents, id) => (await agents.loadHistory(id)).length > 0,
   },
   {
     name: 'save-remote-binding',
     capability: 'bindings',
     bad: { '': NO_OBJECTS, traceId: BAD_TEXTS, contextId: BAD_OPTIONAL_TEXTS, taskId: BAD_TEXTS, agentUrl: BAD_TEXTS },
-    call: (agents, id, field, value) => agents.saveRemoteBinding(spoilt(binding(id), field, value)),
+    call: (agents, id, field, value) => agents.saveRemoteBinding(withField(binding(id), field, value)),
     written: async (agents, id) => (await agents.listRemoteBindings(id)).length > 0,
   },
   {
@@ -135,7 +135,7 @@ const METHODS: Method[] = [
       updatedAt: BAD_TIMES,
       traceId: BAD_OPTIONAL_TEXTS,
     },
-    call: (agents, id, field, value) => agents.saveTask(spoilt(task(id), field, value)),
+    call: (agents, id, field, value) => agents.saveTask(withField(task(id), field, value)),
     written: async (agents, id) => (await agents.listTasks(id)).length > 0,
   },
   {
@@ -150,7 +150,7 @@ const METHODS: Method[] = [
       createdAt: BAD_TIMES,
       traceId: BAD_OPTIONAL_TEXTS,
     },
-    call: (agents, id, field, value) => agents.saveUpdate(spoilt(update(id, 'u'), field, value)),
+    call: (agents, id, field, value) => agents.saveUpdate(withField(update(id, 'u'), field, value)),
     written: async (agents, id) => (await agents.listUpdates(id)).length > 0,
   },
   {
@@ -171,7 +171,7 @@ const METHODS: Method[] = [
       createdAt: BAD_TIMES,
       traceId: BAD_OPTIONAL_TEXTS,
     },
-    call: (agents, id, field, value) => agents.saveSteering(spoilt(steering(id, 'e'), field, value)),
+    call: (agents, id, field, value) => agents.saveSteering(withField(steering(id, 'e'), field, value)),
     written: async (agents, id) => (await agents.listSteering(id)).length > 0,
   },
   {
@@ -190,7 +190,7 @@ const METHODS: Method[] = [
       trajectoryStep: BAD_INTEGERS,
       eventId: BAD_OPTIONAL_TEXTS,
     },
-    call: (agents, id, field, value) => agents.savePlannerEvent(id, spoilt(plannerEvent(), field, value)),
+    call: (agents, id, field, value) => agents.savePlannerEvent(id, withField(plannerEvent(), field, value)),
     written: async (agents, id) => (await agents.listPlannerEvents(id)).length > 0,
   },
   {
@@ -213,7 +213,7 @@ export const ARGUMENT_CASES: ConformanceCase[] = METHODS.map(({ name, capability
     capability,
   )({
     id: `agents/arguments/${name}`,
-    title: `${name} refuses bad arguments by name and writes nothing`,
+    title: `${name} refuses bad arguments, names the argument and writes nothing`,
     proves: ['GEN-1', 'AGT-1'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -225,8 +225,8 @@ export const ARGUMENT_CASES: ConformanceCase[] = METHODS.map(({ name, capability
             call(agents, id, field, value),
           );
           if (field) expectField(error, field);
-          expect(error.rule && error.message.includes(error.rule), 'the error says the rule that was broken');
-          expect(!error.retryable && error.outcome === 'rejected', 'it is rejected for good');
+          expect(error.rule && error.message.includes(error.rule), 'the error states the rule that was broken');
+          expect(!error.retryable && error.outcome === 'rejected', 'the error is not retryable');
         }
       }
       if (written) expectEqual(await written(agents, id), false, 'nothing was written');

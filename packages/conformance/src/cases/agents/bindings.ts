@@ -1,11 +1,11 @@
-/** Remote bindings: one per trace, context or none, and task; saving again updates it (AGT-3). */
+/** Remote bindings: one per trace, task and optional context; saving one again updates it (AGT-3). */
 import type { RemoteBinding } from '@tidemark/core';
 import { expectEqual } from '../../expect.ts';
 import { binding, casesOf, inOrder, peerAgents } from './samples.ts';
 
 const bindings = casesOf('agents', 'bindings');
 
-/** The document promises no order of bindings, so they are compared in one of our own. */
+/** The document promises no order of bindings, so the cases sort them. */
 function sorted(list: RemoteBinding[]): RemoteBinding[] {
   const key = (item: RemoteBinding) => JSON.stringify([item.contextId, item.taskId]);
   return [...list].sort((a, b) => (key(a) < key(b) ? -1 : 1));
@@ -14,7 +14,7 @@ function sorted(list: RemoteBinding[]): RemoteBinding[] {
 export const BINDING_CASES = [
   bindings({
     id: 'agents/bindings/come-back-whole',
-    title: 'A binding comes back as it was saved',
+    title: 'A binding is returned as it was saved',
     proves: ['000 save_remote_binding', 'AGT-3'],
     async run(bench) {
       const traceId = bench.id('trace');
@@ -34,7 +34,7 @@ export const BINDING_CASES = [
     proves: ['AGT-3', '000 errors'],
     async run(bench) {
       const listed = await bench.tenant.agents.listRemoteBindings(bench.id('unknown'));
-      expectEqual(listed, [], 'an unknown trace has no bindings and is no error');
+      expectEqual(listed, [], 'an unknown trace has no bindings and is not an error');
     },
   }),
 
@@ -71,7 +71,7 @@ export const BINDING_CASES = [
       );
       await inOrder(all, (item) => bench.tenant.agents.saveRemoteBinding(item));
       const listed = sorted(await bench.tenant.agents.listRemoteBindings(traceId));
-      expectEqual(listed, sorted(all), 'every context, and none, has a binding of its own');
+      expectEqual(listed, sorted(all), 'every context, and no context, has its own binding');
     },
   }),
 
@@ -89,7 +89,7 @@ export const BINDING_CASES = [
 
   bindings({
     id: 'agents/bindings/concurrent-saves-leave-one',
-    title: 'Many savers of one binding leave one',
+    title: 'Concurrent saves of one binding leave one',
     proves: ['000 save_remote_binding', 'AGT-3'],
     async run(bench) {
       const traceId = bench.id('trace');

@@ -1,20 +1,20 @@
-/** Every way a JSON value enters the agent store and comes out again, for the promises that hold for all of them. */
+/** Every way a JSON value enters and leaves the agent store, for the promises common to all of them. */
 import type { AgentStore, Capability, JsonObject, StoreLimits } from '@tidemark/core';
 import { flowEvent, plannerEvent, steering, task, update } from './samples.ts';
 
 export interface Carrier {
   name: string;
   capability: Capability;
-  /** Clause of document 000 that speaks of it. */
+  /** The clause of document 000 about it. */
   clause: string;
-  /** Which limit of the store bounds it; absent where the value is cut to size instead. */
+  /** The store limit that bounds it. Absent if the value is cut to size instead. */
   limit?: keyof StoreLimits;
-  /** Whether the value must be an object; other carriers take any JSON value. */
+  /** Whether the value must be an object. Other carriers accept any JSON value. */
   objectOnly: boolean;
-  /** What an error calls the value. */
+  /** The name of the value in errors. */
   field: string;
   save(agents: AgentStore, id: string, value: JsonObject): Promise<unknown>;
-  /** The value, or `undefined` when nothing is stored. */
+  /** Returns the value, or `undefined` when nothing is stored. */
   load(agents: AgentStore, id: string): Promise<unknown>;
 }
 
@@ -38,7 +38,7 @@ export const CARRIERS: readonly Carrier[] = [
     field: 'payload',
     save: (agents, id, payload) => agents.savePlannerState(id, payload),
     load: async (agents, id) => {
-      // Claimed and given back, so that it can be read more than once.
+      // Claimed and released, so that it can be read more than once.
       const claim = await agents.claimPause(id);
       if (claim) await agents.releasePause(id, claim.claimId);
       return claim?.payload;

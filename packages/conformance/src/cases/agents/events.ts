@@ -1,4 +1,4 @@
-/** Runtime events: nothing twice, nothing lost, by time and then by arrival (AGT-2). */
+/** Runtime events: stored once, ordered by time and then by arrival (AGT-2). */
 import type { StoredEvent } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import { all } from '../iterate.ts';
@@ -9,7 +9,7 @@ const events = casesOf('agents', 'events');
 export const EVENT_CASES = [
   events({
     id: 'agents/events/come-back-whole',
-    title: 'An event comes back with every field as it was saved',
+    title: 'An event is returned with every field as it was saved',
     proves: ['000 save_event', 'AGT-2'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -36,7 +36,7 @@ export const EVENT_CASES = [
 
   events({
     id: 'agents/events/ordered-by-time-then-arrival',
-    title: 'A history is in order of ts, and of arrival where ts is equal',
+    title: 'A history is ordered by ts, then by arrival where ts is equal',
     proves: ['000 load_history', '000 ordering', 'AGT-2'],
     async run(bench) {
       const traceId = bench.id('trace');
@@ -69,7 +69,7 @@ export const EVENT_CASES = [
 
   events({
     id: 'agents/events/same-event-id-is-one-event',
-    title: 'Sending an event id again changes nothing',
+    title: 'Saving an event id twice stores the first event only',
     proves: ['000 save_event', '000 idempotency', 'AGT-2', 'GEN-8'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -78,19 +78,19 @@ export const EVENT_CASES = [
       await agents.saveEvent(first);
       await agents.saveEvent(first);
       await agents.saveEvent({ ...first, kind: 'node_error', ts: first.ts + 1 });
-      expectEqual(await agents.loadHistory(traceId), [first], 'the first save of an event id stands');
+      expectEqual(await agents.loadHistory(traceId), [first], 'the first save of an event id is kept');
       await agents.saveEvent({ ...first, traceId: other });
       expectEqual(
         (await agents.loadHistory(other)).length,
         1,
-        'an event id belongs to its trace and takes none away from another',
+        'an event id belongs to its trace and does not affect another trace',
       );
     },
   }),
 
   events({
     id: 'agents/events/same-fields-are-one-event',
-    title: 'Without an event id, the same fields are the same event, whatever the order of their keys',
+    title: 'Without an event id, events with the same fields are the same event, in any key order',
     proves: ['000 save_event', '000 idempotency', 'AGT-2'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -99,13 +99,13 @@ export const EVENT_CASES = [
       await agents.saveEvent(event);
       await agents.saveEvent(event);
       await agents.saveEvent({ ...event, payload: { b: { d: [3], c: 2 }, a: 1 } });
-      expectEqual(await agents.loadHistory(traceId), [event], 'an event that is sent again is stored once');
+      expectEqual(await agents.loadHistory(traceId), [event], 'an event saved again is stored once');
     },
   }),
 
   events({
     id: 'agents/events/any-other-field-is-another-event',
-    title: 'Events that differ in any field are kept apart',
+    title: 'Events that differ in any field are stored separately',
     proves: ['AGT-2'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -132,7 +132,7 @@ export const EVENT_CASES = [
 
   events({
     id: 'agents/events/no-trace-is-a-history-of-its-own',
-    title: 'Events without a trace are never confused with a trace of any name',
+    title: 'Events without a trace never appear under a named trace',
     proves: ['000 save_event', 'AGT-2'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -142,7 +142,7 @@ export const EVENT_CASES = [
         const seen = (await agents.loadHistory(traceId)).map((event) => event.traceId);
         expectEqual(seen, [traceId], `the history of ${JSON.stringify(traceId)} holds its own event and no other`);
       }
-      const error = await expectCode('INVALID_ARGUMENT', 'the empty text is no trace', () => agents.loadHistory(''));
+      const error = await expectCode('INVALID_ARGUMENT', 'the empty text is not a trace', () => agents.loadHistory(''));
       expectField(error, 'traceId');
     },
   }),
@@ -162,7 +162,7 @@ export const EVENT_CASES = [
 
   events({
     id: 'agents/events/bulk-keeps-order-and-stores-once',
-    title: 'Events saved together keep their order, go to their own traces and are stored once',
+    title: 'Events saved in bulk keep their order, go to their own traces and are stored once',
     proves: ['AGT-2', '000 idempotency'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -186,7 +186,7 @@ export const EVENT_CASES = [
 
   events({
     id: 'agents/events/bulk-is-refused-whole',
-    title: 'A batch with one bad event, or with too many, writes nothing',
+    title: 'A batch with an invalid event, or with too many events, writes nothing',
     proves: ['AGT-2', 'GEN-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -206,25 +206,25 @@ export const EVENT_CASES = [
 
   events({
     id: 'agents/events/long-histories-are-read-whole',
-    title: 'A long history is read whole, at once or one by one',
+    title: 'A long history is read completely, as a list or by iteration',
     proves: ['000 load_history'],
     async run(bench) {
       const { agents } = bench.tenant;
       const traceId = bench.id('trace');
-      // Equal times across what may be page boundaries of an engine: position, not ts alone, must carry a page on.
+      // Equal times across possible page boundaries of an engine: a page must continue by position, not by ts alone.
       const sent = Array.from({ length: 2_000 }, (_, n) =>
         flowEvent(traceId, { ts: Math.floor(n / 700), payload: { n } }),
       );
       await agents.saveEvents(sent.slice(0, 1_000));
       await agents.saveEvents(sent.slice(1_000));
       expectEqual(await agents.loadHistory(traceId), sent, 'a long history comes back whole and in order');
-      expectEqual(await all(agents.readHistory(traceId)), sent, 'the iterator gives the same');
+      expectEqual(await all(agents.readHistory(traceId)), sent, 'the iterator yields the same events');
     },
   }),
 
   events({
     id: 'agents/events/concurrent-saves-of-one-event',
-    title: 'The same event from many savers at once is stored once',
+    title: 'Concurrent saves of the same event store it once',
     proves: ['000 save_event', 'AGT-2'],
     async run(bench) {
       const traceId = bench.id('trace');
@@ -241,14 +241,14 @@ export const EVENT_CASES = [
 
   events({
     id: 'agents/events/reading-changes-nothing',
-    title: 'Reading a history twice gives the same',
+    title: 'Reading a history twice returns the same events',
     proves: ['000 idempotency', '000 consistency'],
     async run(bench) {
       const traceId = bench.id('trace');
       await inOrder([3, 1, 2], (ts) => bench.tenant.agents.saveEvent(flowEvent(traceId, { ts })));
       const first = await bench.tenant.agents.loadHistory(traceId);
-      expectEqual(await bench.tenant.agents.loadHistory(traceId), first, 'reading is without effect');
-      expect(first.length === 3, 'what was acknowledged is read');
+      expectEqual(await bench.tenant.agents.loadHistory(traceId), first, 'reading changes nothing');
+      expect(first.length === 3, 'acknowledged events are read');
     },
   }),
 ];

@@ -1,4 +1,4 @@
-/** Lists of agents whose last page is exactly full: there is nothing after it, and no cursor that says so. */
+/** Agent lists whose last page is exactly full: they return no further cursor. */
 import type { AgentStore } from '@tidemark/core';
 import { expectEqual } from '../../expect.ts';
 import { pageSizes, upTo } from '../iterate.ts';
@@ -11,7 +11,7 @@ const SESSION = 'session-1';
 
 type Cursor = { cursor?: string; limit: number };
 
-/** Every list of agents that comes in pages, with `COUNT` items in it. */
+/** Every paged agent list, filled with `COUNT` items. */
 const LISTS: Record<string, (agents: AgentStore, page: Cursor) => Promise<{ items: unknown[]; next?: string }>> = {
   listPauses: (agents, page) => agents.listPauses(page),
   listMemory: (agents, page) => agents.listMemory(page),
@@ -23,7 +23,7 @@ const LISTS: Record<string, (agents: AgentStore, page: Cursor) => Promise<{ item
 export const FULL_PAGE_CASES = [
   lists({
     id: 'agents/lists/full-last-pages',
-    title: 'A list whose last page is exactly full ends with it',
+    title: 'A list whose last page is exactly full has no further page',
     proves: ['AGT-4', 'AGT-5', 'AGT-7'],
     async run(bench) {
       const { agents } = bench.tenant;

@@ -1,4 +1,4 @@
-/** Ids are hostile (GEN-5): whatever text an id is, it is kept as it is and never meets another. */
+/** Ids may contain any text (GEN-5): each is kept unchanged and never collides with another. */
 import type { AgentStore, Capability } from '@tidemark/core';
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -28,15 +28,15 @@ const SEPARATORS = [
   '","',
 ];
 
-/** Pairs of ids that are equal once joined by a separator, with the two parts split at different places. */
-const MEETING_PAIRS: readonly (readonly [string, string])[] = SEPARATORS.flatMap((s) => [
+/** Pairs of ids that are equal once joined by a separator, split at different positions. */
+const COLLIDING_PAIRS: readonly (readonly [string, string])[] = SEPARATORS.flatMap((s) => [
   [`a${s}b`, 'c'],
   ['a', `b${s}c`],
   [`a${s}`, 'c'],
   ['a', `${s}c`],
 ]);
 
-/** Records known by two ids: whether they can be told apart is whether their parts are. */
+/** Records identified by two ids. They must be distinguished by the parts, not by the joined text. */
 const PAIRED: {
   name: string;
   capability: Capability;
@@ -88,16 +88,20 @@ export const HOSTILE_ID_CASES: ConformanceCase[] = [
       carrier.capability,
     )({
       id: `agents/ids/${carrier.name}-under-any-id`,
-      title: `A ${carrier.name} under any id is its own and no other's`,
+      title: `A ${carrier.name} works under any valid id and is never confused with another`,
       proves: ['GEN-5', carrier.clause],
       async run(bench) {
         const { agents } = bench.tenant;
         await inOrder(IDS, (id) => carrier.save(agents, id, { id: IDS.indexOf(id) }));
         for (const [n, id] of IDS.entries()) {
           const loaded = await carrier.load(agents, id);
-          expectEqual<unknown>(loaded, { id: n }, `${JSON.stringify(id.slice(0, 20))} gives what was saved under it`);
+          expectEqual<unknown>(
+            loaded,
+            { id: n },
+            `${JSON.stringify(id.slice(0, 20))} returns the value saved under it`,
+          );
         }
-        expectEqual(await carrier.load(agents, 'never saved'), undefined, 'an id nobody used gives nothing');
+        expectEqual(await carrier.load(agents, 'never saved'), undefined, 'an unused id returns nothing');
       },
     }),
   ),
@@ -108,17 +112,17 @@ export const HOSTILE_ID_CASES: ConformanceCase[] = [
       carrier.capability,
     )({
       id: `agents/ids/${carrier.name}-under-no-id`,
-      title: `A ${carrier.name} under what is no id is refused`,
+      title: `A ${carrier.name} with an invalid id is refused`,
       proves: ['GEN-5', 'GEN-1'],
       async run(bench) {
         for (const [name, id] of INVALID_IDS) {
-          // An event may have no trace: null is not an id there, but allowed.
+          // An event may have no trace: null is allowed there.
           if (id === null && carrier.capability === 'events') continue;
           const error = await expectCode('INVALID_ARGUMENT', `an id that is ${name} is refused`, () =>
             carrier.save(bench.tenant.agents, id as string, {}),
           );
-          expectEqual(error.retryable, false, 'and sending it again cannot help');
-          await expectCode('INVALID_ARGUMENT', `an id that is ${name} cannot be asked for`, () =>
+          expectEqual(error.retryable, false, 'and it is not retryable');
+          await expectCode('INVALID_ARGUMENT', `reading with an id that is ${name} is refused`, () =>
             carrier.load(bench.tenant.agents, id as string),
           );
         }
@@ -132,17 +136,17 @@ export const HOSTILE_ID_CASES: ConformanceCase[] = [
       capability,
     )({
       id: `agents/ids/${name}-never-meet`,
-      title: 'Two ids that are equal when joined stay apart',
+      title: 'Pairs of ids that are equal when joined stay apart',
       proves: ['GEN-5'],
       async run(bench) {
         const { agents } = bench.tenant;
-        await inOrder(MEETING_PAIRS, ([one, two]) => save(agents, one, two));
-        for (const one of new Set(MEETING_PAIRS.map(([first]) => first))) {
-          const expected = MEETING_PAIRS.filter(([first]) => first === one).map(([, two]) => two);
+        await inOrder(COLLIDING_PAIRS, ([one, two]) => save(agents, one, two));
+        for (const one of new Set(COLLIDING_PAIRS.map(([first]) => first))) {
+          const expected = COLLIDING_PAIRS.filter(([first]) => first === one).map(([, two]) => two);
           expectEqual(
             new Set(await list(agents, one)),
             new Set(expected),
-            `${JSON.stringify(one)} has its own and no other's`,
+            `${JSON.stringify(one)} has its own value and no other`,
           );
         }
       },
@@ -151,7 +155,7 @@ export const HOSTILE_ID_CASES: ConformanceCase[] = [
 
   trajectories({
     id: 'agents/ids/traces-of-any-name-are-listed',
-    title: 'Sessions and traces of any name are listed as they are',
+    title: 'Sessions and traces with unusual names are listed unchanged',
     proves: ['GEN-5', '000 list_traces'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -162,7 +166,7 @@ export const HOSTILE_ID_CASES: ConformanceCase[] = [
 
   updates({
     id: 'agents/ids/cursors-of-any-name',
-    title: 'An update of any id is a cursor',
+    title: 'An update with an unusual id works as a cursor',
     proves: ['GEN-5', '000 list_updates'],
     async run(bench) {
       const { agents } = bench.tenant;

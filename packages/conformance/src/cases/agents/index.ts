@@ -1,4 +1,3 @@
-/** All cases of the agent domain. */
 import type { ConformanceCase } from '../../kit.ts';
 import { ARGUMENT_CASES } from './arguments.ts';
 import { BINDING_CASES } from './bindings.ts';

@@ -1,17 +1,17 @@
-/** Versions of memory states: they go on after a delete, and requests are remembered with theirs (AGT-5, GEN-8). */
+/** Versions of memory states: they continue after a delete, and retried requests return theirs (AGT-5, GEN-8). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import { upTo } from '../iterate.ts';
 import { casesOf, memoryState, peerAgents } from './samples.ts';
 
 const memory = casesOf('agents', 'memory');
 
-/** More than a state need hold itself. */
+/** More requests than a state has to keep itself. */
 const MANY = 90;
 
 export const MEMORY_VERSION_CASES = [
   memory({
     id: 'agents/memory/versions-go-on-after-a-delete',
-    title: 'A state that is saved after a delete has a version that none had before',
+    title: 'A state saved after a delete gets a version that was never used before',
     proves: ['AGT-5'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -22,13 +22,13 @@ export const MEMORY_VERSION_CASES = [
       for (const expectedVersion of [1, 2]) {
         const { current } = await expectCode(
           'VERSION_CONFLICT',
-          `there is no version ${expectedVersion} any more`,
+          `version ${expectedVersion} does not exist any more`,
           () => agents.saveMemoryState(key, memoryState(9), { expectedVersion }),
         );
         expectEqual(current, 0, 'an absent state has version 0');
       }
       const { version } = await agents.saveMemoryState(key, memoryState(3), { expectedVersion: 0 });
-      expectEqual(version, 3, 'versions go on where they were');
+      expectEqual(version, 3, 'versions continue after the delete');
       for (const expectedVersion of [0, 1, 2]) {
         await expectCode(
           'VERSION_CONFLICT',
@@ -36,16 +36,18 @@ export const MEMORY_VERSION_CASES = [
           () => agents.saveMemoryState(key, memoryState(9), { expectedVersion }),
         );
         if (expectedVersion === 0) continue;
-        await expectCode('VERSION_CONFLICT', 'nor delete it', () => agents.deleteMemoryState(key, { expectedVersion }));
+        await expectCode('VERSION_CONFLICT', 'a stale version does not delete the new state', () =>
+          agents.deleteMemoryState(key, { expectedVersion }),
+        );
       }
-      expectEqual(await agents.loadMemoryState(key), memoryState(3), 'which is what was saved');
-      expectEqual((await agents.listMemory()).items.length, 1, 'and is listed once');
+      expectEqual(await agents.loadMemoryState(key), memoryState(3), 'the state is the one saved last');
+      expectEqual((await agents.listMemory()).items.length, 1, 'the state is listed once');
     },
   }),
 
   memory({
     id: 'agents/memory/versions-beside-deletes',
-    title: 'Saves and deletes at once never give a version twice',
+    title: 'Concurrent saves and deletes never use a version twice',
     proves: ['AGT-5'],
     async run(bench) {
       const clients = [bench.tenant.agents, await peerAgents(bench)];
@@ -58,13 +60,13 @@ export const MEMORY_VERSION_CASES = [
       for (const round of upTo(5)) await Promise.all(upTo(6).flatMap((n) => [save(n), remove(n + round)]));
       expectEqual(new Set(versions).size, versions.length, 'every save has a version of its own');
       const { version } = await clients[0]!.saveMemoryState(key, memoryState());
-      expect(version > Math.max(...versions), 'and the next one is above them all');
+      expect(version > Math.max(...versions), 'the next save has a higher version than all others');
     },
   }),
 
   memory({
     id: 'agents/memory/requests-outlive-the-state',
-    title: 'A retried save or delete is answered as before though the state was deleted or saved since',
+    title: 'A retried save or delete returns its first result, even if the state was deleted or saved since',
     proves: ['GEN-8', 'AGT-5'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -75,29 +77,38 @@ export const MEMORY_VERSION_CASES = [
       expectEqual(
         [await save(), await agents.loadMemoryState(key)],
         [{ version: 1 }, null],
-        'the save is not repeated',
+        'the retried save is not applied again',
       );
-      expectEqual(await remove(), true, 'the delete is answered as before');
+      expectEqual(await remove(), true, 'the retried delete returns its first result');
       await agents.saveMemoryState(key, memoryState(2));
-      expectEqual([await remove(), await save()], [true, { version: 1 }], 'also when another state is there');
-      expectEqual(await agents.loadMemoryState(key), memoryState(2), 'which stays');
-      expectEqual(await agents.deleteMemoryState(bench.id('none'), { requestId: 'none' }), false, 'nothing to delete');
+      expectEqual(
+        [await remove(), await save()],
+        [true, { version: 1 }],
+        'the retried delete returns its first result when another state is stored',
+      );
+      expectEqual(await agents.loadMemoryState(key), memoryState(2), 'the other state stays');
+      expectEqual(
+        await agents.deleteMemoryState(bench.id('none'), { requestId: 'none' }),
+        false,
+        'there is nothing to delete',
+      );
     },
   }),
 
   memory({
     id: 'agents/memory/many-requests-of-one-key',
-    title: 'Of many saves of one key none is forgotten within minutes, nor are their versions',
+    title: 'Each of many saves of one key is remembered for minutes, with its version',
     proves: ['GEN-8', 'AGT-5'],
     async run(bench) {
       const { agents } = bench.tenant;
       const key = bench.id('key');
       const save = (n: number) => agents.saveMemoryState(key, memoryState(n), { requestId: `request-${n}` });
       for (const n of upTo(MANY)) expectEqual(await save(n), { version: n }, `save ${n} is version ${n}`);
-      for (const n of upTo(MANY)) expectEqual(await save(n), { version: n }, `and is when it is retried`);
+      for (const n of upTo(MANY)) expectEqual(await save(n), { version: n }, `save ${n} returns version ${n} on retry`);
       expectEqual((await agents.getMemoryRecord(key))?.version, MANY, 'nothing was written again');
       await agents.deleteMemoryState(key);
-      for (const n of upTo(MANY)) expectEqual(await save(n), { version: n }, 'nor after a delete');
+      for (const n of upTo(MANY))
+        expectEqual(await save(n), { version: n }, 'retries after a delete return the same versions');
       expectEqual(await agents.loadMemoryState(key), null, 'the state stays deleted');
     },
   }),

@@ -1,4 +1,4 @@
-/** Memory states: exactly what was saved, the last write wins, each write a version (AGT-5). */
+/** Memory states: returned exactly as saved; the last write wins and each write has a version (AGT-5). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import { allPages } from '../iterate.ts';
 import { casesOf, inOrder, memoryState, peerAgents } from './samples.ts';
@@ -8,14 +8,18 @@ const memory = casesOf('agents', 'memory');
 export const MEMORY_CASES = [
   memory({
     id: 'agents/memory/comes-back-exactly',
-    title: 'A memory state comes back exactly as it was saved',
+    title: 'A memory state is returned exactly as it was saved',
     proves: ['000 save_memory_state', '000 load_memory_state', 'AGT-5'],
     async run(bench) {
       const key = bench.id('key');
       await bench.tenant.agents.saveMemoryState(key, memoryState());
       expectEqual(await bench.tenant.agents.loadMemoryState(key), memoryState(), 'the state is exactly what was saved');
-      expectEqual(await bench.tenant.agents.loadMemoryState(key), memoryState(), 'however often it is read');
-      expectEqual(await (await peerAgents(bench)).loadMemoryState(key), memoryState(), 'and by whom');
+      expectEqual(await bench.tenant.agents.loadMemoryState(key), memoryState(), 'every read returns the same state');
+      expectEqual(
+        await (await peerAgents(bench)).loadMemoryState(key),
+        memoryState(),
+        'another client reads the same state',
+      );
       await bench.tenant.agents.saveMemoryState(key, {});
       expectEqual(await bench.tenant.agents.loadMemoryState(key), {}, 'an empty state is a state');
     },
@@ -28,15 +32,15 @@ export const MEMORY_CASES = [
     async run(bench) {
       const key = bench.id('unknown');
       expectEqual(await bench.tenant.agents.loadMemoryState(key), null, 'an unknown key has no state');
-      expectEqual(await bench.tenant.agents.getMemoryRecord(key), null, 'and no record');
-      expectEqual(await bench.tenant.agents.deleteMemoryState(key), false, 'and nothing to delete');
-      expectEqual((await bench.tenant.agents.listMemory()).items, [], 'and nothing is listed');
+      expectEqual(await bench.tenant.agents.getMemoryRecord(key), null, 'an unknown key has no record');
+      expectEqual(await bench.tenant.agents.deleteMemoryState(key), false, 'an unknown key has nothing to delete');
+      expectEqual((await bench.tenant.agents.listMemory()).items, [], 'nothing is listed');
     },
   }),
 
   memory({
     id: 'agents/memory/last-write-wins',
-    title: 'The last write wins and each write counts a version',
+    title: 'The last write wins, and each write increments the version',
     proves: ['000 save_memory_state', '000 idempotency', '000 consistency', 'AGT-5'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -45,7 +49,7 @@ export const MEMORY_CASES = [
         expectEqual((await agents.saveMemoryState(key, memoryState(version))).version, version, 'versions are 1, 2, 3');
       }
       const record = await agents.getMemoryRecord(key);
-      expect(record && Number.isFinite(Date.parse(record.updatedAt)), 'a record says when it was written');
+      expect(record && Number.isFinite(Date.parse(record.updatedAt)), 'a record has the time it was written');
       const { updatedAt: _, ...rest } = record;
       expectEqual(rest, { key, state: memoryState(3), version: 3 }, 'the record is the last write');
     },
@@ -66,13 +70,13 @@ export const MEMORY_CASES = [
       expectEqual(
         (await agents.saveMemoryState(key, memoryState(2), { expectedVersion: 1 })).version,
         2,
-        'the current version is let through',
+        'a save with the current version succeeds',
       );
       for (const expectedVersion of [0, 1, 3]) {
         const error = await expectCode('VERSION_CONFLICT', `version ${expectedVersion} is not the current one`, () =>
           agents.saveMemoryState(key, memoryState(9), { expectedVersion }),
         );
-        expectEqual(error.current, 2, 'the conflict tells the current version');
+        expectEqual(error.current, 2, 'the conflict carries the current version');
       }
       expectEqual(await agents.loadMemoryState(key), memoryState(2), 'a conflict writes nothing');
       const unknown = await expectCode('VERSION_CONFLICT', 'an absent state has no version 1', () =>
@@ -84,7 +88,7 @@ export const MEMORY_CASES = [
 
   memory({
     id: 'agents/memory/one-conditional-writer-wins',
-    title: 'Of many conditional writers at once exactly one wins',
+    title: 'Of concurrent conditional writers exactly one wins',
     proves: ['AGT-5'],
     async run(bench) {
       const key = bench.id('key');
@@ -102,7 +106,7 @@ export const MEMORY_CASES = [
         expectEqual(
           (await bench.tenant.agents.getMemoryRecord(key))?.version,
           expectedVersion + 1,
-          'and one version was used up',
+          'one version was used',
         );
       }
     },
@@ -110,7 +114,7 @@ export const MEMORY_CASES = [
 
   memory({
     id: 'agents/memory/concurrent-saves-count',
-    title: 'Saves at once each get a version of their own',
+    title: 'Concurrent saves each get a version of their own',
     proves: ['AGT-5'],
     async run(bench) {
       const key = bench.id('key');
@@ -120,7 +124,7 @@ export const MEMORY_CASES = [
       expectEqual(
         [...versions].sort((a, b) => a - b),
         Array.from({ length: 20 }, (_, n) => n + 1),
-        'no version is given twice',
+        'no version is used twice',
       );
       const last = await bench.tenant.agents.loadMemoryState(key);
       expectEqual(last?.n, versions.indexOf(20), 'the state is that of the last version');
@@ -129,7 +133,7 @@ export const MEMORY_CASES = [
 
   memory({
     id: 'agents/memory/retried-save-hears-the-same',
-    title: 'A save sent again under its request id hears the same version',
+    title: 'A save retried with the same request id returns the same version',
     proves: ['GEN-8', 'AGT-5'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -139,14 +143,14 @@ export const MEMORY_CASES = [
         expectEqual(
           await agents.saveMemoryState(key, memoryState(), options),
           { version: 1 },
-          'the save gives version 1',
+          'the save returns version 1',
         );
         expectEqual(
           await agents.saveMemoryState(key, memoryState(), options),
           { version: 1 },
-          'its retry hears the same',
+          'the retry returns the same version',
         );
-        expectEqual((await agents.getMemoryRecord(key))?.version, 1, 'and wrote nothing');
+        expectEqual((await agents.getMemoryRecord(key))?.version, 1, 'the retry wrote nothing');
         const next = { requestId: bench.id('request') };
         expectEqual(
           await agents.saveMemoryState(key, memoryState(2), next),
@@ -159,7 +163,7 @@ export const MEMORY_CASES = [
 
   memory({
     id: 'agents/memory/keys-are-compared-whole',
-    title: 'Keys are compared whole, whatever their parts',
+    title: 'Keys match only when all of their parts are equal',
     proves: ['000 save_memory_state', 'AGT-5', 'GEN-5'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -185,7 +189,7 @@ export const MEMORY_CASES = [
 
   memory({
     id: 'agents/memory/listed-by-prefix-as-text',
-    title: 'A prefix of keys matches as text, with nothing special in it',
+    title: 'A key prefix matches as plain text, without wildcards',
     proves: ['AGT-5', 'GEN-5'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -194,18 +198,18 @@ export const MEMORY_CASES = [
       for (const prefix of ['a%', 'a_', 'a*', 'a?', 'a[x]', 'a[', 'a\\', "a'", 'a', 'b', 'a%b']) {
         const listed = (await agents.listMemory({ prefix })).items.map((item) => item.key);
         const expected = keys.filter((key) => key.startsWith(prefix)).sort();
-        expectEqual(listed, expected, `the prefix ${prefix} matches what starts with it and nothing else`);
+        expectEqual(listed, expected, `the prefix ${prefix} matches keys that start with it and nothing else`);
       }
     },
   }),
 
   memory({
     id: 'agents/memory/listed-in-byte-order',
-    title: 'Keys are listed in the order of their bytes, page by page, without their states',
+    title: 'Keys are listed in byte order, page by page, without their states',
     proves: ['AGT-5', 'GEN-5'],
     async run(bench) {
       const { agents } = bench.tenant;
-      // U+FFFD comes before an emoji in bytes of UTF-8, after it in units of UTF-16.
+      // U+FFFD sorts before an emoji by UTF-8 bytes, after it by UTF-16 units.
       const keys = ['\u{1F600}', '\uFFFD', 'é', 'z', 'a.b', 'a', 'Z', 'a/b', '~'];
       await inOrder(keys, (key) => agents.saveMemoryState(key, { key }));
       const byBytes = [...keys].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
@@ -218,7 +222,7 @@ export const MEMORY_CASES = [
       );
       expect(
         listed.every((item) => item.version === 1 && !('state' in item)),
-        'with its version, without its state',
+        'listed with version and without state',
       );
     },
   }),
@@ -231,35 +235,39 @@ export const MEMORY_CASES = [
       const { agents } = bench.tenant;
       const [key, other] = [bench.id('key'), bench.id('key')];
       await inOrder([key, other], (one) => agents.saveMemoryState(one, memoryState()));
-      expectEqual(await agents.deleteMemoryState(key), true, 'delete tells that there was one');
-      expectEqual(await agents.deleteMemoryState(key), false, 'and then that there is none');
+      expectEqual(await agents.deleteMemoryState(key), true, 'delete returns true for a stored state');
+      expectEqual(await agents.deleteMemoryState(key), false, 'delete returns false for a missing state');
       expectEqual(await agents.loadMemoryState(key), null, 'a deleted state is gone');
       expectEqual(
         (await agents.listMemory()).items.map((item) => item.key),
         [other],
-        'and is not listed',
+        'a deleted state is not listed',
       );
       expectEqual(await agents.loadMemoryState(other), memoryState(), 'other keys stay');
       await agents.saveMemoryState(key, memoryState(2), { expectedVersion: 0 });
-      expectEqual(await agents.loadMemoryState(key), memoryState(2), 'it is absent to a conditional save');
+      expectEqual(await agents.loadMemoryState(key), memoryState(2), 'a conditional save sees it as absent');
     },
   }),
 
   memory({
     id: 'agents/memory/deleted-at-a-version',
-    title: 'A state that was to be deleted at a version stays when it has been saved since',
+    title: 'A delete with expectedVersion leaves a state that was saved since',
     proves: ['AGT-5'],
     async run(bench) {
       const { agents } = bench.tenant;
       const key = bench.id('key');
       const { version } = await agents.saveMemoryState(key, memoryState());
       const next = await agents.saveMemoryState(key, memoryState(2));
-      await expectCode('VERSION_CONFLICT', 'the version that was seen is not the current one', () =>
+      await expectCode('VERSION_CONFLICT', 'the version is not the current one', () =>
         agents.deleteMemoryState(key, { expectedVersion: version }),
       );
-      expectEqual(await agents.loadMemoryState(key), memoryState(2), 'the state is there');
-      expectEqual(await agents.deleteMemoryState(key, { expectedVersion: next.version }), true, 'the current one goes');
-      expectEqual(await agents.loadMemoryState(key), null, 'and is gone');
+      expectEqual(await agents.loadMemoryState(key), memoryState(2), 'the state is unchanged');
+      expectEqual(
+        await agents.deleteMemoryState(key, { expectedVersion: next.version }),
+        true,
+        'the current version is deleted',
+      );
+      expectEqual(await agents.loadMemoryState(key), null, 'the state is gone');
       expectEqual(
         await agents.deleteMemoryState(key, { expectedVersion: next.version }),
         false,

@@ -1,4 +1,4 @@
-/** Claiming a pause: taken for a while, then confirmed or given back, so that a crash loses nothing (AGT-4). */
+/** Claiming a pause: leased for a while, then confirmed or released, so that a crash loses nothing (AGT-4). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench } from '../../kit.ts';
 import { casesOf, pausePayload, peerAgents } from './samples.ts';
@@ -30,19 +30,21 @@ export const PAUSE_CLAIM_CASES = [
       const claim = await claimed(bench, token);
       expectEqual(claim.payload, pausePayload(), 'the claim carries the payload');
       const info = await agents.peekPause(token);
-      expectEqual(info?.state, 'claimed', 'the pause is known to be claimed');
-      expectEqual(info?.leaseUntil, claim.leaseUntil, 'and until when');
+      expectEqual(info?.state, 'claimed', 'the pause is shown as claimed');
+      expectEqual(info?.leaseUntil, claim.leaseUntil, 'the pause shows the end of its lease');
       await agents.confirmPause(token, claim.claimId);
       expectEqual((await agents.peekPause(token))?.state, 'consumed', 'confirming consumes it');
       expectEqual(await agents.loadPlannerState(token), {}, 'there is nothing left to load');
-      expectEqual(await agents.claimPause(token), null, 'or to claim');
-      await expectCode('TOKEN_CONSUMED', 'or to save again', () => agents.savePlannerState(token, pausePayload()));
+      expectEqual(await agents.claimPause(token), null, 'there is nothing left to claim');
+      await expectCode('TOKEN_CONSUMED', 'a consumed token cannot be saved again', () =>
+        agents.savePlannerState(token, pausePayload()),
+      );
     },
   }),
 
   claims({
     id: 'agents/pauses/confirmed-again-is-the-same',
-    title: 'A confirmation that is sent again is heard again',
+    title: 'A retried confirmation returns the same result',
     proves: ['GEN-8', 'AGT-4'],
     async run(bench) {
       const token = await paused(bench);
@@ -55,7 +57,7 @@ export const PAUSE_CLAIM_CASES = [
 
   claims({
     id: 'agents/pauses/one-claimer-wins',
-    title: 'Of many claimers at once exactly one gets the pause',
+    title: 'Of concurrent claimers exactly one gets the pause',
     proves: ['000 consistency', 'AGT-4'],
     async run(bench) {
       const clients = [bench.tenant.agents, await peerAgents(bench)];
@@ -67,7 +69,7 @@ export const PAUSE_CLAIM_CASES = [
 
   claims({
     id: 'agents/pauses/loaders-and-claimers-are-rivals',
-    title: 'Of loaders and claimers at once one gets the pause',
+    title: 'Of concurrent loaders and claimers exactly one gets the pause',
     proves: ['000 consistency', 'AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -79,27 +81,27 @@ export const PAUSE_CLAIM_CASES = [
         ]);
         const won =
           claimers.filter((claim) => claim !== null).length + loaders.filter((load) => 'reason' in load).length;
-        expectEqual(won, 1, 'a pause is never given to a claimer and a loader');
+        expectEqual(won, 1, 'the pause goes to either a claimer or a loader');
       }
     },
   }),
 
   claims({
     id: 'agents/pauses/claimed-is-not-loaded',
-    title: 'A pause that is claimed cannot be loaded, and its claim still holds',
+    title: 'A claimed pause cannot be loaded, and its claim stays valid',
     proves: ['AGT-4'],
     async run(bench) {
       const token = await paused(bench);
       const { claimId } = await claimed(bench, token);
       expectEqual(await bench.tenant.agents.loadPlannerState(token), {}, 'a claimed pause is {} to a loader');
-      expectEqual((await bench.tenant.agents.peekPause(token))?.state, 'claimed', 'and it stays claimed');
+      expectEqual((await bench.tenant.agents.peekPause(token))?.state, 'claimed', 'the pause stays claimed');
       await bench.tenant.agents.confirmPause(token, claimId);
     },
   }),
 
   claims({
     id: 'agents/pauses/released-is-claimed-again',
-    title: 'A pause that is given back can be claimed again',
+    title: 'A released pause can be claimed again',
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -108,11 +110,11 @@ export const PAUSE_CLAIM_CASES = [
       await agents.releasePause(token, first.claimId);
       const info = await agents.peekPause(token);
       expectEqual(info?.state, 'waiting', 'a released pause waits again');
-      expectEqual(info?.leaseUntil, undefined, 'and has no lease');
+      expectEqual(info?.leaseUntil, undefined, 'a released pause has no lease');
       const second = await claimed(bench, token);
       expectEqual(second.payload, pausePayload(), 'the next claimer gets the whole payload');
-      expect(second.claimId !== first.claimId, 'under a claim of its own');
-      await expectCode('CLAIM_LOST', 'the old claim is no longer good', () =>
+      expect(second.claimId !== first.claimId, 'the next claimer gets its own claim id');
+      await expectCode('CLAIM_LOST', 'the old claim is no longer valid', () =>
         agents.confirmPause(token, first.claimId),
       );
       await agents.confirmPause(token, second.claimId);
@@ -121,7 +123,7 @@ export const PAUSE_CLAIM_CASES = [
 
   claims({
     id: 'agents/pauses/lapsed-lease-goes-to-another',
-    title: 'When a lease runs out, another may claim and the first has lost it',
+    title: 'When a lease expires, another worker may claim the pause and the first has lost its claim',
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -132,34 +134,38 @@ export const PAUSE_CLAIM_CASES = [
       const first = await claimed(bench, token, LEASE);
       await bench.pass(LEASE);
       const second = await claimed(bench, token);
-      expectEqual(second.payload, pausePayload(), 'a crash of the first claimer has lost nothing');
+      expectEqual(second.payload, pausePayload(), 'the payload survives a crash of the first claimer');
       await expectCode('CLAIM_LOST', 'the first claimer cannot confirm', () =>
         agents.confirmPause(token, first.claimId),
       );
       await expectCode('CLAIM_LOST', 'the first claimer cannot release', () =>
         agents.releasePause(token, first.claimId),
       );
-      expectEqual((await agents.peekPause(token))?.state, 'claimed', 'and the second still holds it');
+      expectEqual((await agents.peekPause(token))?.state, 'claimed', 'the second claimer still holds the pause');
       await agents.confirmPause(token, second.claimId);
     },
   }),
 
   claims({
     id: 'agents/pauses/lapsed-lease-can-be-loaded',
-    title: 'When a lease runs out, the pause can be loaded',
+    title: 'When a lease expires, the pause can be loaded',
     proves: ['AGT-4'],
     async run(bench) {
       const token = await paused(bench);
       await claimed(bench, token, LEASE);
       await bench.pass(LEASE);
-      expectEqual((await bench.tenant.agents.peekPause(token))?.state, 'waiting', 'a lapsed claim is a waiting pause');
-      expectEqual(await bench.tenant.agents.loadPlannerState(token), pausePayload(), 'the pause is there to be loaded');
+      expectEqual(
+        (await bench.tenant.agents.peekPause(token))?.state,
+        'waiting',
+        'a pause whose lease expired waits again',
+      );
+      expectEqual(await bench.tenant.agents.loadPlannerState(token), pausePayload(), 'the pause can be loaded');
     },
   }),
 
   claims({
     id: 'agents/pauses/lease-is-a-minute',
-    title: 'A claim holds for its lease, a minute unless told otherwise',
+    title: 'A claim lasts for its lease, a minute by default',
     proves: ['AGT-4'],
     async run(bench) {
       for (const [lease, ms] of [
@@ -181,7 +187,7 @@ export const PAUSE_CLAIM_CASES = [
 
   claims({
     id: 'agents/pauses/retried-claim-hears-again',
-    title: 'A claim sent again under its request id is the same claim',
+    title: 'A claim retried with the same request id returns the same claim',
     proves: ['GEN-8', 'AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -189,8 +195,8 @@ export const PAUSE_CLAIM_CASES = [
       const mine = { requestId: bench.id('request') };
       const first = await agents.claimPause(token, mine);
       const again = await agents.claimPause(token, mine);
-      expectEqual(again?.claimId, first?.claimId, 'the retry hears of the same claim');
-      expectEqual(again?.payload, pausePayload(), 'with its payload');
+      expectEqual(again?.claimId, first?.claimId, 'the retry returns the same claim');
+      expectEqual(again?.payload, pausePayload(), 'the retried claim has the payload');
       expectEqual(
         await agents.claimPause(token, { requestId: bench.id('request') }),
         null,
@@ -208,12 +214,12 @@ export const PAUSE_CLAIM_CASES = [
       const { agents } = bench.tenant;
       const token = await paused(bench);
       for (const settle of [agents.confirmPause, agents.releasePause]) {
-        await expectCode('CLAIM_LOST', 'a claim nobody made', () => settle.call(agents, token, 'foreign'));
-        await expectCode('CLAIM_LOST', 'a token nobody saved', () =>
+        await expectCode('CLAIM_LOST', 'an unknown claim is refused', () => settle.call(agents, token, 'foreign'));
+        await expectCode('CLAIM_LOST', 'an unknown token is refused', () =>
           settle.call(agents, bench.id('missing'), 'foreign'),
         );
       }
-      expectEqual(await agents.loadPlannerState(token), pausePayload(), 'the pause is untouched');
+      expectEqual(await agents.loadPlannerState(token), pausePayload(), 'the pause is unchanged');
     },
   }),
 ];

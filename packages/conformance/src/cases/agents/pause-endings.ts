@@ -1,4 +1,4 @@
-/** What can still be done with a pause, or with a claim on it, after it was used or has expired (AGT-4, GEN-8). */
+/** Calls on a pause, or with a claim on it, after it was used or has expired (AGT-4, GEN-8). */
 import type { AgentStore } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import { exactStopwatch, stopwatch } from '../stopwatch.ts';
@@ -9,12 +9,12 @@ const pauses = casesOf('agents', 'pauses');
 const TTL = 300;
 const LEASE = 200;
 
-/** Nothing more comes out of the pause, and neither of these claims can settle it any more. */
+/** Expects that the pause can be neither loaded nor claimed, and that none of these claims can settle it. */
 async function expectOver(agents: AgentStore, token: string, claims: readonly string[], when: string): Promise<void> {
   expectEqual(await agents.loadPlannerState(token), {}, `${when} it is {} to a loader`);
   expectEqual(await agents.claimPause(token), null, `${when} it cannot be claimed`);
   for (const claimId of claims) {
-    expectEqual(await agents.claimPause(token, { requestId: claimId }), null, `${when} a lease is not given again`);
+    expectEqual(await agents.claimPause(token, { requestId: claimId }), null, `${when} a lease is not granted again`);
     await expectCode('CLAIM_LOST', `${when} it cannot be released`, () => agents.releasePause(token, claimId));
   }
 }
@@ -22,7 +22,7 @@ async function expectOver(agents: AgentStore, token: string, claims: readonly st
 export const PAUSE_ENDING_CASES = [
   pauses({
     id: 'agents/pauses/nothing-after-a-confirmation',
-    title: 'A pause that was confirmed cannot be released, leased or loaded, whoever asks',
+    title: 'A confirmed pause cannot be released, claimed or loaded by anyone',
     proves: ['AGT-4'],
     async run(bench) {
       const [{ agents }, peer] = [bench.tenant, await peerAgents(bench)];
@@ -47,7 +47,7 @@ export const PAUSE_ENDING_CASES = [
 
   pauses({
     id: 'agents/pauses/nothing-after-a-load',
-    title: 'A pause that was loaded cannot be claimed, confirmed by another or released',
+    title: 'A loaded pause cannot be claimed, confirmed by another claim or released',
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -63,14 +63,14 @@ export const PAUSE_ENDING_CASES = [
       expectEqual(
         await agents.loadPlannerState(token, { requestId: 'load' }),
         pausePayload(),
-        'its own load is answered',
+        'the retried load returns the payload',
       );
     },
   }),
 
   pauses({
     id: 'agents/pauses/nothing-after-expiry',
-    title: 'A claim on a pause that has expired can be neither confirmed nor released',
+    title: 'A claim on an expired pause can be neither confirmed nor released',
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -78,7 +78,7 @@ export const PAUSE_ENDING_CASES = [
       await agents.savePlannerState(token, pausePayload(), { ttl: TTL });
       const claim = await agents.claimPause(token, { lease: '1h' });
       const info = await agents.peekPause(token);
-      // On a machine that slow it may have expired before it was claimed.
+      // On a slow machine the pause may have expired before it was claimed.
       if (!claim) return;
       expect(!info || claim.leaseUntil === info.expiresAt, 'a lease ends with its pause at the latest');
       await bench.pass(TTL);
@@ -91,7 +91,7 @@ export const PAUSE_ENDING_CASES = [
 
   pauses({
     id: 'agents/pauses/retried-after-expiry',
-    title: 'A load or confirmation whose reply was lost is answered though the pause has expired since',
+    title: 'A load or confirmation retried after the pause expired returns its first result',
     proves: ['GEN-8', 'AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -101,26 +101,26 @@ export const PAUSE_ENDING_CASES = [
       const first = await agents.loadPlannerState(loaded, { requestId: 'load' });
       const claim = await agents.claimPause(confirmed, { requestId: 'claim' });
       if (claim) await agents.confirmPause(confirmed, claim.claimId);
-      // On a machine that slow both may have expired before they were used.
+      // On a slow machine both may have expired before they were used.
       if (!isFresh()) return;
       expectEqual([first, claim?.payload], [pausePayload(), pausePayload()], 'both are used in time');
       await bench.pass(TTL);
       expectEqual(
         await agents.loadPlannerState(loaded, { requestId: 'load' }),
         pausePayload(),
-        'the load hears it again',
+        'the retried load returns the payload again',
       );
-      expectEqual(await agents.loadPlannerState(loaded, { requestId: 'other' }), {}, 'and nobody else');
+      expectEqual(await agents.loadPlannerState(loaded, { requestId: 'other' }), {}, 'another load gets nothing');
       await agents.confirmPause(confirmed, 'claim');
       await expectOver(agents, confirmed, ['claim'], 'once expired');
-      expectEqual((await agents.listPauses()).items, [], 'neither is listed');
-      expectEqual(await agents.peekPause(loaded), null, 'nor seen');
+      expectEqual((await agents.listPauses()).items, [], 'neither pause is listed');
+      expectEqual(await agents.peekPause(loaded), null, 'neither pause can be peeked at');
     },
   }),
 
   pauses({
     id: 'agents/pauses/leased-to-the-millisecond',
-    title: 'A lease holds until its last millisecond, and another may claim from then on',
+    title: 'A lease is valid until its last millisecond; another may claim from then on',
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -130,12 +130,14 @@ export const PAUSE_ENDING_CASES = [
       const first = await agents.claimPause(token, { lease: LEASE });
       await bench.pass(LEASE - 1);
       const early = await agents.claimPause(token, { lease: LEASE });
-      if (await isHeld()) expectEqual(early, null, 'a millisecond before its end the lease holds');
+      if (await isHeld()) expectEqual(early, null, 'a millisecond before its end the lease is valid');
       if (early) return;
       await bench.pass(1);
       expectEqual((await agents.peekPause(token))?.state, 'waiting', 'at its end the pause waits again');
-      expect(await agents.claimPause(token, { lease: LEASE }), 'and another may claim it');
-      await expectCode('CLAIM_LOST', 'the first has lost it', () => agents.confirmPause(token, first!.claimId));
+      expect(await agents.claimPause(token, { lease: LEASE }), 'another worker may claim the pause');
+      await expectCode('CLAIM_LOST', 'the first claimer has lost the pause', () =>
+        agents.confirmPause(token, first!.claimId),
+      );
     },
   }),
 ];

@@ -1,4 +1,4 @@
-/** Pause tokens: handed out once, gone at their millisecond, never shown (AGT-4). */
+/** Pause tokens: loaded once, gone at the millisecond of their expiry, never shown (AGT-4). */
 import { createHash } from 'node:crypto';
 import type { PauseInfo } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
@@ -10,7 +10,7 @@ const pauses = casesOf('agents', 'pauses');
 
 const TTL = 600;
 
-/** What a caller could print of a value or an error. */
+/** Returns everything a caller could print of a value or an error. */
 function printed(value: unknown): string {
   const error = value instanceof Error ? `${value.message} ${value.stack} ${printed(value.cause)}` : '';
   return `${error} ${JSON.stringify(value)}`;
@@ -19,26 +19,26 @@ function printed(value: unknown): string {
 export const PAUSE_CASES = [
   pauses({
     id: 'agents/pauses/loaded-once',
-    title: 'A paused plan is handed out once, and {} afterwards',
+    title: 'A paused plan is returned by the first load, and {} by later ones',
     proves: ['000 save_planner_state', '000 load_planner_state', '000 idempotency', 'AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
       const token = bench.id('token');
       await agents.savePlannerState(token, pausePayload());
-      expectEqual(await agents.loadPlannerState(token), pausePayload(), 'the first load gives the payload');
-      expectEqual(await agents.loadPlannerState(token), {}, 'the second gives {}');
-      expectEqual(await (await peerAgents(bench)).loadPlannerState(token), {}, 'and so does another client');
+      expectEqual(await agents.loadPlannerState(token), pausePayload(), 'the first load returns the payload');
+      expectEqual(await agents.loadPlannerState(token), {}, 'the second load returns {}');
+      expectEqual(await (await peerAgents(bench)).loadPlannerState(token), {}, 'another client gets {} as well');
     },
   }),
 
   pauses({
     id: 'agents/pauses/missing-is-empty',
-    title: 'A missing token is {}, null or nothing to take, never an error',
+    title: 'A missing token returns {}, null or no claim, never an error',
     proves: ['000 load_planner_state', '000 errors', 'AGT-4'],
     async run(bench) {
       const token = bench.id('missing');
-      expectEqual(await bench.tenant.agents.loadPlannerState(token), {}, 'loading a missing token gives {}');
-      expectEqual(await bench.tenant.agents.peekPause(token), null, 'peeking at it gives null');
+      expectEqual(await bench.tenant.agents.loadPlannerState(token), {}, 'loading a missing token returns {}');
+      expectEqual(await bench.tenant.agents.peekPause(token), null, 'peeking at a missing token returns null');
       expectEqual(await bench.tenant.agents.claimPause(token), null, 'there is nothing to claim');
     },
   }),
@@ -54,15 +54,19 @@ export const PAUSE_CASES = [
       await agents.savePlannerState(token, pausePayload());
       await agents.savePlannerState(token, pausePayload({ reason: 'later' }), { ttl: '2h' });
       const info = await agents.peekPause(token);
-      expectEqual(info?.reason, 'later', 'the last save stands');
-      expectEqual(await agents.loadPlannerState(token), pausePayload({ reason: 'later' }), 'the last payload is given');
-      expectEqual(await agents.loadPlannerState(token), {}, 'and it is given once');
+      expectEqual(info?.reason, 'later', 'the last save wins');
+      expectEqual(
+        await agents.loadPlannerState(token),
+        pausePayload({ reason: 'later' }),
+        'the last payload is returned',
+      );
+      expectEqual(await agents.loadPlannerState(token), {}, 'the payload is returned once');
     },
   }),
 
   pauses({
     id: 'agents/pauses/gone-at-its-millisecond',
-    title: 'A pause is there until its expiry and gone from that millisecond on',
+    title: 'A pause exists until its expiry and is gone from that millisecond on',
     proves: ['000 load_planner_state', 'AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -73,18 +77,18 @@ export const PAUSE_CASES = [
       );
       await bench.pass(TTL / 3);
       const loaded = await agents.loadPlannerState(early);
-      if (isFresh()) expectEqual(loaded, pausePayload(), 'before its expiry a pause is there');
+      if (isFresh()) expectEqual(loaded, pausePayload(), 'before its expiry a pause exists');
       await bench.pass(TTL - TTL / 3);
       expectEqual(await agents.loadPlannerState(late), {}, 'from the millisecond of its expiry on it is {}');
-      expectEqual(await agents.peekPause(seen), null, 'it cannot be seen');
-      expectEqual(await agents.claimPause(claimed), null, 'it cannot be claimed');
-      expectEqual((await agents.listPauses()).items, [], 'and it is not listed');
+      expectEqual(await agents.peekPause(seen), null, 'an expired pause cannot be peeked at');
+      expectEqual(await agents.claimPause(claimed), null, 'an expired pause cannot be claimed');
+      expectEqual((await agents.listPauses()).items, [], 'an expired pause is not listed');
     },
   }),
 
   pauses({
     id: 'agents/pauses/expires-after-an-hour',
-    title: 'A pause lives for its ttl, an hour unless told otherwise',
+    title: 'A pause lives for its ttl, an hour by default',
     proves: ['000 save_planner_state', 'AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -108,7 +112,7 @@ export const PAUSE_CASES = [
 
   pauses({
     id: 'agents/pauses/one-loader-wins',
-    title: 'Of many loaders at once exactly one gets the pause',
+    title: 'Of concurrent loaders exactly one gets the pause',
     proves: ['000 consistency', '000 load_planner_state', 'AGT-4'],
     async run(bench) {
       const clients = [bench.tenant.agents, await peerAgents(bench)];
@@ -124,24 +128,24 @@ export const PAUSE_CASES = [
 
   pauses({
     id: 'agents/pauses/used-tokens-stay-used',
-    title: 'A used token cannot be brought back before its expiry',
+    title: 'A used token cannot be saved again before its expiry',
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
       const token = bench.id('token');
       await agents.savePlannerState(token, pausePayload());
       await agents.loadPlannerState(token);
-      await expectCode('TOKEN_CONSUMED', 'a used token is not taken again', () =>
+      await expectCode('TOKEN_CONSUMED', 'a used token cannot be saved again', () =>
         agents.savePlannerState(token, pausePayload()),
       );
-      expectEqual(await agents.loadPlannerState(token), {}, 'and nothing was saved under it');
-      expectEqual(await agents.claimPause(token), null, 'nor can it be claimed');
+      expectEqual(await agents.loadPlannerState(token), {}, 'nothing was saved under the used token');
+      expectEqual(await agents.claimPause(token), null, 'a used token cannot be claimed');
     },
   }),
 
   pauses({
     id: 'agents/pauses/tokens-are-free-after-expiry',
-    title: 'After its expiry a used token may be used anew',
+    title: 'A used token may be saved again after its expiry',
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -153,35 +157,35 @@ export const PAUSE_CASES = [
       expectEqual(
         await agents.loadPlannerState(token),
         pausePayload({ reason: 'anew' }),
-        'an expired token is as good as new',
+        'an expired token can be saved anew',
       );
     },
   }),
 
   pauses({
     id: 'agents/pauses/retried-load-hears-again',
-    title: 'A load sent again under its request id hears the payload again',
+    title: 'A load retried with the same request id returns the payload again',
     proves: ['GEN-8', 'AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
       const token = bench.id('token');
       await agents.savePlannerState(token, pausePayload());
       const mine = { requestId: bench.id('request') };
-      expectEqual(await agents.loadPlannerState(token, mine), pausePayload(), 'the load gives the payload');
-      expectEqual(await agents.loadPlannerState(token, mine), pausePayload(), 'its retry hears the same');
+      expectEqual(await agents.loadPlannerState(token, mine), pausePayload(), 'the load returns the payload');
+      expectEqual(await agents.loadPlannerState(token, mine), pausePayload(), 'the retry returns the same payload');
       expectEqual(
         await agents.loadPlannerState(token, { requestId: bench.id('request') }),
         {},
         'another request gets {}',
       );
-      expectEqual(await agents.loadPlannerState(token), {}, 'and so does one without an id');
-      expectEqual(await agents.loadPlannerState(token, mine), pausePayload(), 'the retry is heard all the same');
+      expectEqual(await agents.loadPlannerState(token), {}, 'a load without a request id gets {}');
+      expectEqual(await agents.loadPlannerState(token, mine), pausePayload(), 'the retry still returns the payload');
     },
   }),
 
   pauses({
     id: 'agents/pauses/peek-does-not-consume',
-    title: 'Peeking shows what is known of a pause and uses nothing up',
+    title: 'Peeking returns the metadata of a pause and does not consume it',
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -193,11 +197,11 @@ export const PAUSE_CASES = [
       const pauseId = createHash('sha256').update(token).digest('hex');
       const known = { pauseId, state: 'waiting', sessionId: 'session', taskId: 'task', reason: 'approval_required' };
       expectEqual<unknown>(rest, known, 'a pause is known by the hash of its token, with session, task and reason');
-      expect(createdAt < expiresAt, 'it says when it was made and when it expires');
+      expect(createdAt < expiresAt, 'a pause shows when it was created and when it expires');
       expect(!printed(first).includes('only for the planner'), 'the payload is not shown');
       expectEqual(await agents.peekPause(token), first, 'peeking again shows the same');
-      expectEqual(await agents.loadPlannerState(token), payload, 'and the pause is still there to be loaded');
-      expectEqual((await agents.peekPause(token))?.state, 'consumed', 'afterwards it is known to be consumed');
+      expectEqual(await agents.loadPlannerState(token), payload, 'the pause can still be loaded');
+      expectEqual((await agents.peekPause(token))?.state, 'consumed', 'a loaded pause is shown as consumed');
     },
   }),
 
@@ -234,7 +238,7 @@ export const PAUSE_CASES = [
 
   pauses({
     id: 'agents/pauses/tokens-are-never-shown',
-    title: 'No answer and no error holds a token',
+    title: 'No result and no error contains a token',
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -261,7 +265,7 @@ export const PAUSE_CASES = [
       );
       const long = token.repeat(40);
       mute(
-        await expectCode('INVALID_ARGUMENT', 'a token that is no id is refused', () =>
+        await expectCode('INVALID_ARGUMENT', 'an invalid token is refused', () =>
           agents.savePlannerState(long, pausePayload()),
         ),
       );
@@ -270,14 +274,14 @@ export const PAUSE_CASES = [
 
   pauses({
     id: 'agents/pauses/reason-only-when-text',
-    title: 'The reason of a pause is shown when it is a text',
+    title: 'The reason of a pause is shown when it is a string',
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
       for (const reason of [{ code: 1 }, 7, null, undefined]) {
         const token = bench.id('token');
         await agents.savePlannerState(token, pausePayload({ reason }));
-        expect((await agents.peekPause(token))?.reason === undefined, 'a reason that is no text is not shown');
+        expect((await agents.peekPause(token))?.reason === undefined, 'a reason that is not a string is not shown');
       }
     },
   }),

@@ -1,4 +1,4 @@
-/** Payload fidelity (GEN-4): what goes in comes out deep-equal, or is refused before anything is written. */
+/** Payload fidelity (GEN-4): values are returned deep-equal or refused before anything is written. */
 import type { AgentStore } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -8,7 +8,7 @@ import { casesOf } from './samples.ts';
 
 const MAX_DEPTH = 64;
 
-/** Sanitising frees the texts of steering from characters that are not for reading; these payloads have some. */
+/** Sanitising removes unprintable characters from steering texts, and these payloads contain some. */
 const REWRITTEN_BY_SANITISING = ['NUL characters', 'lone surrogates', 'escapes', 'emoji and right to left'];
 
 function poisonFor(carrier: Carrier): readonly [name: string, json: string][] {
@@ -16,7 +16,7 @@ function poisonFor(carrier: Carrier): readonly [name: string, json: string][] {
 }
 
 async function expectNothing(carrier: Carrier, agents: AgentStore, id: string): Promise<void> {
-  expectEqual(await carrier.load(agents, id), undefined, 'what was refused left nothing behind');
+  expectEqual(await carrier.load(agents, id), undefined, 'a refused value leaves nothing behind');
 }
 
 function payloadCases(carrier: Carrier): ConformanceCase[] {
@@ -26,7 +26,7 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
   const always = [
     cases({
       id: `agents/payloads/${name}/poison-comes-back`,
-      title: 'Values that engines are known to spoil come back deep-equal',
+      title: 'Values that engines are known to corrupt are returned deep-equal',
       proves: [clause, 'GEN-4'],
       async run(bench) {
         for (const [what, json] of poisonFor(carrier)) {
@@ -35,10 +35,10 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
           expectEqual<unknown>(
             await carrier.load(bench.tenant.agents, id),
             JSON.parse(json),
-            `${what} come back deep-equal`,
+            `${what} are returned deep-equal`,
           );
         }
-        expect(({} as { polluted?: boolean }).polluted === undefined, 'no prototype was touched');
+        expect(({} as { polluted?: boolean }).polluted === undefined, 'no prototype was changed');
       },
     }),
 
@@ -52,14 +52,14 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
         expectEqual<unknown>(
           await carrier.load(bench.tenant.agents, id),
           { kept: 1, zero: 0, inner: {} },
-          'as JSON has it',
+          'the value is as JSON represents it',
         );
       },
     }),
 
     cases({
       id: `agents/payloads/${name}/non-json-is-refused`,
-      title: 'What JSON cannot carry is refused by name before anything is written',
+      title: 'A value that JSON cannot represent is refused by name before anything is written',
       proves: [clause, 'GEN-4', 'GEN-1'],
       async run(bench) {
         const { agents } = bench.tenant;
@@ -72,10 +72,10 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
             error.field?.includes(carrier.field),
             `the error for ${what} names ${carrier.field}, not ${error.field}`,
           );
-          expect(!error.retryable && error.outcome === 'rejected', 'it is rejected for good');
+          expect(!error.retryable && error.outcome === 'rejected', 'the error is not retryable');
         }
         for (const value of carrier.objectOnly ? ['text', 7, ['list'], null, new Date(0)] : []) {
-          await expectCode('INVALID_PAYLOAD', `${JSON.stringify(value)} is no object`, () =>
+          await expectCode('INVALID_PAYLOAD', `${JSON.stringify(value)} is not an object`, () =>
             carrier.save(agents, id, value as never),
           );
         }
@@ -85,7 +85,7 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
 
     cases({
       id: `agents/payloads/${name}/copied-in-and-out`,
-      title: 'What is stored is a copy, and so is what is read',
+      title: 'Stored values are copies, and so are returned values',
       proves: ['GEN-4'],
       async run(bench) {
         const { agents } = bench.tenant;
@@ -96,9 +96,13 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
         await saving;
         mine.list.push({ n: 3 });
         const read = (await carrier.load(agents, id)) as typeof mine;
-        expectEqual(read, { list: [{ n: 1 }] }, 'changing a value after it was handed over changes nothing stored');
+        expectEqual(read, { list: [{ n: 1 }] }, 'changing a value after saving it changes nothing stored');
         read.list[0]!.n = 4;
-        expectEqual<unknown>(await carrier.load(agents, id), { list: [{ n: 1 }] }, 'nor does changing what was read');
+        expectEqual<unknown>(
+          await carrier.load(agents, id),
+          { list: [{ n: 1 }] },
+          'changing a returned value changes nothing stored',
+        );
       },
     }),
   ];
@@ -114,7 +118,7 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
         const { agents } = bench.tenant;
         const [deepest, deeper] = [bench.id(), bench.id()];
         await carrier.save(agents, deepest, nestedTo(MAX_DEPTH));
-        expectEqual<unknown>(await carrier.load(agents, deepest), nestedTo(MAX_DEPTH), '64 levels come back');
+        expectEqual<unknown>(await carrier.load(agents, deepest), nestedTo(MAX_DEPTH), '64 levels are returned');
         await expectCode('INVALID_PAYLOAD', '65 levels are refused', () =>
           carrier.save(agents, deeper, nestedTo(MAX_DEPTH + 1)),
         );
@@ -130,17 +134,17 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
         const { agents } = bench.tenant;
         const limitBytes = bench.store.info.limits[limit];
         const [large, larger] = [bench.id(), bench.id()];
-        // Two bytes a letter: a limit that counts characters would let twice as much through.
+        // Two bytes per letter: a limit that counts characters would accept twice as much.
         const fits = { text: 'é'.repeat(limitBytes / 2 - 1_024) };
         await carrier.save(agents, large, fits);
         expect(
           ((await carrier.load(agents, large)) as typeof fits).text === fits.text,
-          'a large value comes back whole',
+          'a large value is returned unchanged',
         );
         const error = await expectCode('PAYLOAD_TOO_LARGE', 'more than the limit is refused', () =>
           carrier.save(agents, larger, { text: 'é'.repeat(limitBytes / 2) }),
         );
-        expect(!error.retryable, 'and sending it again cannot help');
+        expect(!error.retryable, 'and it is not retryable');
         await expectNothing(carrier, agents, larger);
       },
     }),

@@ -1,4 +1,4 @@
-/** Planner events: append-only, in order of emission, nothing twice (AGT-10). */
+/** Planner events: append-only, stored once, in order of emission (AGT-10). */
 import type { PlannerEvent } from '@tidemark/core';
 import { expectEqual } from '../../expect.ts';
 import { all, upTo } from '../iterate.ts';
@@ -9,7 +9,7 @@ const planner = casesOf('agents', 'plannerEvents');
 export const PLANNER_EVENT_CASES = [
   planner({
     id: 'agents/planner-events/come-back-whole',
-    title: 'A planner event comes back with every field as it was saved',
+    title: 'A planner event is returned with every field as it was saved',
     proves: ['000 save_planner_event', '000 list_planner_events', 'AGT-10'],
     async run(bench) {
       const traceId = bench.id('trace');
@@ -21,7 +21,7 @@ export const PLANNER_EVENT_CASES = [
 
   planner({
     id: 'agents/planner-events/unknown-trace-is-empty',
-    title: 'An unknown trace has no planner events and is no error',
+    title: 'An unknown trace has no planner events and is not an error',
     proves: ['000 list_planner_events', '000 errors'],
     async run(bench) {
       const traceId = bench.id('unknown');
@@ -39,13 +39,17 @@ export const PLANNER_EVENT_CASES = [
       const sent = [30, 10, 20, 20.5, -1].map((ts, n) => plannerEvent({ ts, trajectoryStep: 5 - n }));
       await inOrder(sent, (event) => bench.tenant.agents.savePlannerEvent(traceId, event));
       expectEqual(await bench.tenant.agents.listPlannerEvents(traceId), sent, 'order is that of emission');
-      expectEqual(await all(bench.tenant.agents.readPlannerEvents(traceId)), sent, 'also one by one');
+      expectEqual(
+        await all(bench.tenant.agents.readPlannerEvents(traceId)),
+        sent,
+        'the iterator yields the same order',
+      );
     },
   }),
 
   planner({
     id: 'agents/planner-events/same-event-id-is-one-event',
-    title: 'Sending an event id again changes nothing',
+    title: 'Saving an event id twice stores the first event only',
     proves: ['000 save_planner_event', '000 idempotency', 'AGT-10', 'GEN-8'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -54,7 +58,7 @@ export const PLANNER_EVENT_CASES = [
       await agents.savePlannerEvent(traceId, first);
       await agents.savePlannerEvent(traceId, first);
       await agents.savePlannerEvent(traceId, { ...first, thought: 'another' });
-      expectEqual(await agents.listPlannerEvents(traceId), [first], 'the first save of an event id stands');
+      expectEqual(await agents.listPlannerEvents(traceId), [first], 'the first save of an event id is kept');
       await agents.savePlannerEvent(other, first);
       expectEqual(await agents.listPlannerEvents(other), [first], 'an event id belongs to its trace');
     },
@@ -62,7 +66,7 @@ export const PLANNER_EVENT_CASES = [
 
   planner({
     id: 'agents/planner-events/same-fields-are-one-event',
-    title: 'Without an event id, the same fields are the same event',
+    title: 'Without an event id, events with the same fields are the same event',
     proves: ['000 save_planner_event', '000 idempotency', 'AGT-10'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -70,13 +74,13 @@ export const PLANNER_EVENT_CASES = [
       const event = plannerEvent({ extra: { a: 1, b: { c: [2] } } });
       await agents.savePlannerEvent(traceId, event);
       await agents.savePlannerEvent(traceId, { ...event, extra: { b: { c: [2] }, a: 1 } });
-      expectEqual(await agents.listPlannerEvents(traceId), [event], 'an event that is sent again is stored once');
+      expectEqual(await agents.listPlannerEvents(traceId), [event], 'an event saved again is stored once');
     },
   }),
 
   planner({
     id: 'agents/planner-events/any-other-field-is-another-event',
-    title: 'Planner events that differ in any field, ts included, are kept apart',
+    title: 'Planner events that differ in any field, ts included, are stored separately',
     proves: ['AGT-10'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -115,7 +119,7 @@ export const PLANNER_EVENT_CASES = [
 
   planner({
     id: 'agents/planner-events/concurrent-emitters',
-    title: 'Emitters at once lose nothing and keep their own order',
+    title: 'Concurrent emitters lose nothing and keep their own order',
     proves: ['000 ordering', 'AGT-10'],
     async run(bench) {
       const traceId = bench.id('trace');
@@ -128,7 +132,7 @@ export const PLANNER_EVENT_CASES = [
       const listed = await clients[1]!.listPlannerEvents(traceId);
       for (const nodeName of ['a', 'b', 'c', 'd']) {
         const steps = listed.filter((event) => event.nodeName === nodeName).map((event) => event.trajectoryStep);
-        expectEqual(steps, upTo(40), 'what one emitter sent in order stays in order');
+        expectEqual(steps, upTo(40), 'events of one emitter stay in order');
       }
       expectEqual(await all(clients[0]!.readPlannerEvents(traceId)), listed, 'every reader sees the same order');
     },
@@ -136,13 +140,13 @@ export const PLANNER_EVENT_CASES = [
 
   planner({
     id: 'agents/planner-events/concurrent-saves-of-one-event',
-    title: 'The same planner event from many savers at once is stored once',
+    title: 'Concurrent saves of the same planner event store it once',
     proves: ['000 save_planner_event', 'AGT-10'],
     async run(bench) {
       const traceId = bench.id('trace');
       const clients = [bench.tenant.agents, await peerAgents(bench)];
       await Promise.all(upTo(20).map((n) => clients[n % 2]!.savePlannerEvent(traceId, plannerEvent())));
-      expectEqual(await bench.tenant.agents.listPlannerEvents(traceId), [plannerEvent()], 'it is there once');
+      expectEqual(await bench.tenant.agents.listPlannerEvents(traceId), [plannerEvent()], 'the event is stored once');
     },
   }),
 ];

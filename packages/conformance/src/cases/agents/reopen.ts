@@ -1,4 +1,4 @@
-/** What agents saved is there when the store is opened again; what was used up stays used up. */
+/** Data of agents after the store is opened again: it is still stored, and used tokens stay used. */
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { CARRIERS } from './carriers.ts';
@@ -12,14 +12,14 @@ export const REOPEN_CASES: ConformanceCase[] = [
       carrier.capability,
     )({
       id: `agents/reopen/${carrier.name}-is-still-there`,
-      title: `A ${carrier.name} is there when the store is opened again`,
+      title: `A ${carrier.name} is still stored when the store is opened again`,
       proves: ['GEN-6', carrier.clause],
       closesStore: true,
       async run(bench) {
         const id = bench.id();
         await carrier.save(bench.tenant.agents, id, { text: 'kept' });
         const { agents } = (await bench.reopen()).forTenant(bench.tenantId);
-        expectEqual<unknown>(await carrier.load(agents, id), { text: 'kept' }, 'what was acknowledged is there');
+        expectEqual<unknown>(await carrier.load(agents, id), { text: 'kept' }, 'acknowledged data is still stored');
       },
     }),
   ),
@@ -39,11 +39,15 @@ export const REOPEN_CASES: ConformanceCase[] = [
       await bench.tenant.agents.savePlannerState(token, pausePayload());
       await bench.tenant.agents.loadPlannerState(token, { requestId });
       const { agents } = (await bench.reopen()).forTenant(bench.tenantId);
-      expectEqual(await agents.loadPlannerState(token), {}, 'a used token gives {}');
-      await expectCode('TOKEN_CONSUMED', 'and is not taken again', () =>
+      expectEqual(await agents.loadPlannerState(token), {}, 'a used token returns {}');
+      await expectCode('TOKEN_CONSUMED', 'a used token cannot be saved again', () =>
         agents.savePlannerState(token, pausePayload()),
       );
-      expectEqual(await agents.loadPlannerState(token, { requestId }), pausePayload(), 'its own retry is still heard');
+      expectEqual(
+        await agents.loadPlannerState(token, { requestId }),
+        pausePayload(),
+        'the retried load still returns the payload',
+      );
     },
   }),
 
@@ -55,7 +59,7 @@ export const REOPEN_CASES: ConformanceCase[] = [
     'memory',
   )({
     id: 'agents/reopen/order-and-idempotency-go-on',
-    title: 'Order, ids and versions go on where they stood',
+    title: 'Order, ids and versions continue after the store is opened again',
     proves: ['AGT-2', 'AGT-5', 'AGT-7'],
     closesStore: true,
     async run(bench) {
@@ -67,9 +71,9 @@ export const REOPEN_CASES: ConformanceCase[] = [
       await inOrder(['u3', 'u1'], (id) => agents.saveUpdate(update(sessionId, id)));
       await agents.saveEvent(flowEvent(traceId));
       const ids = (await agents.listUpdates(sessionId, { sinceId: 'u1' })).map((item) => item.updateId);
-      expectEqual(ids, ['u2', 'u3'], 'a cursor from before goes on, and ids are known');
-      expectEqual((await agents.loadHistory(traceId)).length, 1, 'a retry after opening again is stored once');
-      expectEqual((await agents.saveMemoryState(key, {})).version, 2, 'versions go on');
+      expectEqual(ids, ['u2', 'u3'], 'a cursor from before the reopening works, and ids are known');
+      expectEqual((await agents.loadHistory(traceId)).length, 1, 'a retry after reopening is stored once');
+      expectEqual((await agents.saveMemoryState(key, {})).version, 2, 'versions continue');
     },
   }),
 ];

@@ -1,4 +1,4 @@
-/** What the agent cases save: one factory per record, every field filled, so that a round trip proves them all. */
+/** Sample records of the agent cases, with every field set so that a round trip tests them all. */
 import type {
   AgentStore,
   Capability,
@@ -16,17 +16,17 @@ import type { Bench, ConformanceCase, Domain } from '../../kit.ts';
 
 type CaseBody = Omit<ConformanceCase, 'domain' | 'needs'>;
 
-/** Cases that share a domain and the capabilities they need. */
+/** Returns a function that defines cases of one domain which share the capabilities they need. */
 export function casesOf(domain: Domain, ...needs: Capability[]): (body: CaseBody) => ConformanceCase {
   return (body) => ({ ...body, domain, needs });
 }
 
-/** The same tenant as another client of the same data would see it. */
+/** Returns the agents of the same tenant as another client of the same data. */
 export async function peerAgents(bench: Bench): Promise<AgentStore> {
   return (await bench.peer()).forTenant(bench.tenantId).agents;
 }
 
-/** RFC 3339 text, some milliseconds after a fixed moment. */
+/** Returns RFC 3339 text, some milliseconds after a fixed time. */
 export function at(ms: number): string {
   return new Date(Date.UTC(2026, 1, 16, 9, 30) + ms).toISOString();
 }
@@ -133,13 +133,13 @@ export function plannerEvent(changes: Partial<PlannerEvent> = {}): PlannerEvent 
   };
 }
 
-/** An error names the argument that was wrong, alone or as the end of a path. */
+/** Expects that the error names the wrong argument, alone or as the end of a path. */
 export function expectField(error: TidemarkError, field: string): void {
   const named = error.field === field || error.field?.endsWith(`.${field}`);
   expect(named, `the error names the field ${field}, not ${error.field}: ${error.message}`);
 }
 
-/** Calls in order, so that order of arrival is order in the list. */
+/** Calls one after the other, so that order of arrival is list order. */
 export async function inOrder<T>(items: readonly T[], call: (item: T) => Promise<unknown>): Promise<void> {
   for (const item of items) await call(item);
 }

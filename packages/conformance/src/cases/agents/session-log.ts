@@ -6,7 +6,7 @@ import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { casesOf, expectField, inOrder, peerAgents } from './samples.ts';
 
-/** One of the two lists, spoken to by ids. */
+/** One of the two lists, addressed by ids. */
 export interface SessionLog {
   capability: Capability & ('updates' | 'steering');
   save(agents: AgentStore, sessionId: string, id: string, taskId?: string): Promise<void>;
@@ -16,7 +16,7 @@ export interface SessionLog {
 
 const TASKS: Record<string, string> = { a: 'task-a', b: 'task-b' };
 
-/** Saves ids in order; an id that starts with `a` belongs to task-a, one with `b` to task-b. */
+/** Saves ids in order. Ids that start with `a` belong to task-a, ids that start with `b` to task-b. */
 async function filled(bench: Bench, log: SessionLog, ids: string): Promise<string> {
   const sessionId = bench.id('session');
   await inOrder(ids.split(' '), (id) => log.save(bench.tenant.agents, sessionId, id, TASKS[id[0]!]));
@@ -45,7 +45,7 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
 
     cases({
       id: `agents/${name}/unknown-session-is-empty`,
-      title: `An unknown session has no ${name} and is no error`,
+      title: `An unknown session has no ${name} and is not an error`,
       proves: [listing, '000 errors'],
       async run(bench) {
         const { agents } = bench.tenant;
@@ -57,7 +57,7 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
 
     cases({
       id: `agents/${name}/cursor-is-exclusive`,
-      title: 'A cursor gives what came after it, without it',
+      title: 'A cursor is exclusive: the page starts with the item after it',
       proves: [listing, 'AGT-7'],
       async run(bench) {
         const { agents } = bench.tenant;
@@ -74,7 +74,7 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
 
     cases({
       id: `agents/${name}/unknown-cursor-starts-over`,
-      title: 'An unknown cursor means from the start, and the page says so',
+      title: 'An unknown cursor starts from the beginning, and the page says so',
       proves: [listing, 'AGT-7'],
       async run(bench) {
         const { agents } = bench.tenant;
@@ -84,39 +84,47 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
           expectEqual(
             await list(agents, sessionId, { sinceId }),
             ['u1', 'u2'],
-            `the unknown cursor ${sinceId} is no cursor`,
+            `the unknown cursor ${sinceId} is ignored`,
           );
-          expectEqual((await page(agents, sessionId, { sinceId })).cursorFound, false, 'the page tells');
+          expectEqual(
+            (await page(agents, sessionId, { sinceId })).cursorFound,
+            false,
+            'the page reports that the cursor was not found',
+          );
         }
-        expectEqual((await page(agents, sessionId)).cursorFound, true, 'without a cursor there is none to miss');
+        expectEqual((await page(agents, sessionId)).cursorFound, true, 'without a cursor none is reported as missing');
         expectEqual(
           (await page(agents, other, { sinceId: 'elsewhere' })).cursorFound,
           true,
-          'in its own session it is known',
+          'the cursor is found in its own session',
         );
       },
     }),
 
     cases({
       id: `agents/${name}/oldest-first-and-limit-cuts-the-end`,
-      title: 'The oldest come first and limit cuts the end',
+      title: 'The oldest items come first, and limit cuts off the newest',
       proves: [listing, 'AGT-7'],
       async run(bench) {
         const { agents } = bench.tenant;
         const sessionId = await filled(bench, log, 'u1 u2 u3 u4 u5');
-        expectEqual(await list(agents, sessionId, { limit: 2 }), ['u1', 'u2'], 'without a cursor the oldest are given');
+        expectEqual(
+          await list(agents, sessionId, { limit: 2 }),
+          ['u1', 'u2'],
+          'without a cursor the oldest items are returned',
+        );
         expectEqual(
           await list(agents, sessionId, { sinceId: 'u2', limit: 2 }),
           ['u3', 'u4'],
-          'after a cursor the next are given',
+          'after a cursor the next items are returned',
         );
-        expectEqual(await list(agents, sessionId, { sinceId: 'u4', limit: 2 }), ['u5'], 'and then the rest');
+        expectEqual(await list(agents, sessionId, { sinceId: 'u4', limit: 2 }), ['u5'], 'and then the remaining items');
       },
     }),
 
     cases({
       id: `agents/${name}/paging-skips-nothing`,
-      title: 'Following pages to the end gives each item once',
+      title: 'Following all pages returns each item once',
       proves: [listing, 'AGT-7'],
       async run(bench) {
         const ids = Array.from({ length: 23 }, (_, n) => `${n % 3 === 0 ? 'a' : 'b'}${n}`);
@@ -142,32 +150,40 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
 
     cases({
       id: `agents/${name}/last-page-has-no-next`,
-      title: 'The last page has no next, also when it is full',
+      title: 'The last page has no next, even when it is full',
       proves: ['AGT-7'],
       async run(bench) {
         const sessionId = await filled(bench, log, 'a1 b1 a2 b2');
         const last = await page(bench.tenant.agents, sessionId, { sinceId: 'b1', limit: 2 });
         expectEqual([last.items, last.next], [['a2', 'b2'], undefined], 'nothing comes after the last item');
         const ofTask = await page(bench.tenant.agents, sessionId, { taskId: 'task-a', limit: 2 });
-        expectEqual([ofTask.items, ofTask.next], [['a1', 'a2'], undefined], 'nor after the last of a task');
+        expectEqual(
+          [ofTask.items, ofTask.next],
+          [['a1', 'a2'], undefined],
+          'nothing comes after the last item of a task',
+        );
       },
     }),
 
     cases({
       id: `agents/${name}/task-filter-comes-before-limit`,
-      title: 'The filter by task comes before the limit',
+      title: 'The task filter is applied before the limit',
       proves: [listing, 'AGT-7'],
       async run(bench) {
         const sessionId = await filled(bench, log, 'b1 b2 b3 a1 b4 a2 b5 a3');
         const listed = await list(bench.tenant.agents, sessionId, { taskId: 'task-a', limit: 2 });
-        expectEqual(listed, ['a1', 'a2'], 'items of other tasks do not eat the limit');
-        expectEqual(await list(bench.tenant.agents, sessionId, { taskId: 'none' }), [], 'a task without any has none');
+        expectEqual(listed, ['a1', 'a2'], 'items of other tasks do not count towards the limit');
+        expectEqual(
+          await list(bench.tenant.agents, sessionId, { taskId: 'none' }),
+          [],
+          'a task without items has none',
+        );
       },
     }),
 
     cases({
       id: `agents/${name}/cursor-is-of-the-session`,
-      title: 'A cursor is resolved in the session, then the task filters',
+      title: 'A cursor is resolved within the session before the task filter applies',
       proves: [listing, 'AGT-7'],
       async run(bench) {
         const sessionId = await filled(bench, log, 'a1 b1 a2 b2 a3');
@@ -175,15 +191,15 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
         expectEqual(
           await list(bench.tenant.agents, sessionId, options),
           ['a2', 'a3'],
-          'an item of another task is a cursor all the same',
+          'an item of another task works as a cursor',
         );
-        expectEqual((await page(bench.tenant.agents, sessionId, options)).cursorFound, true, 'and it is found');
+        expectEqual((await page(bench.tenant.agents, sessionId, options)).cursorFound, true, 'the cursor is found');
       },
     }),
 
     cases({
       id: `agents/${name}/same-id-is-stored-once`,
-      title: 'An id that is sent again is stored once, in its first place',
+      title: 'An id that is saved twice is stored once, at its first position',
       proves: [saving, '000 idempotency', 'AGT-7', 'GEN-8'],
       async run(bench) {
         const { agents } = bench.tenant;
@@ -203,9 +219,9 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
         expectEqual(
           await list(bench.tenant.agents, one),
           ['same', 'x'],
-          'an id in one session takes none from another',
+          'an id in one session does not affect the same id in another',
         );
-        expectEqual(await list(bench.tenant.agents, two), ['same', 'y'], 'and the other has its own');
+        expectEqual(await list(bench.tenant.agents, two), ['same', 'y'], 'the other session has its own items');
       },
     }),
 
@@ -222,14 +238,14 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
           );
           expectField(error, 'limit');
         }
-        expectEqual(await list(agents, sessionId, { limit: 1 }), ['u1'], '1 is a limit');
-        expectEqual(await list(agents, sessionId, { limit: 10_000 }), ['u1', 'u2'], 'and so is 10 000');
+        expectEqual(await list(agents, sessionId, { limit: 1 }), ['u1'], '1 is a valid limit');
+        expectEqual(await list(agents, sessionId, { limit: 10_000 }), ['u1', 'u2'], '10 000 is a valid limit');
       },
     }),
 
     cases({
       id: `agents/${name}/concurrent-writers-are-strictly-ordered`,
-      title: 'What many writers send at once stands in one order for every reader',
+      title: 'Items from concurrent writers have one order, the same for every reader',
       proves: ['000 ordering', 'AGT-7'],
       async run(bench) {
         const sessionId = bench.id('session');
@@ -237,19 +253,19 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
         const writer = (w: number) => inOrder(idsOf(w), (id) => save(clients[w % 2]!, sessionId, id));
         await Promise.all([0, 1, 2, 3].map(writer));
         const whole = await list(clients[0]!, sessionId);
-        expectEqual(whole.length, 100, 'everything acknowledged is there');
+        expectEqual(whole.length, 100, 'every acknowledged item is listed');
         for (const w of [0, 1, 2, 3]) {
           expectEqual(
             whole.filter((id) => id.startsWith(`${w}-`)),
             idsOf(w),
-            'what one writer sent in order stays in order',
+            'items of one writer stay in order',
           );
         }
         expectEqual(await list(clients[1]!, sessionId), whole, 'another reader sees the same order');
         expectEqual(
           await list(clients[0]!, sessionId, { sinceId: whole[40]!, limit: 30 }),
           whole.slice(41, 71),
-          'and so do pages',
+          'pages have the same order',
         );
       },
     }),
@@ -275,7 +291,7 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
           const items = await list(clients[1]!, sessionId, { sinceId, limit: 7 });
           seen.push(...items);
           if (items.length > 0) last = false;
-          // A store that answers without ever leaving the microtask queue must not starve the writers.
+          // A store that never leaves the microtask queue must not starve the writers.
           await new Promise((resolve) => setImmediate(resolve));
           expect(seen.length <= 100, 'nothing is seen twice');
         }

@@ -1,4 +1,6 @@
-/** Sessions: known from what speaks of them, listed in order, removed with everything that is theirs and nothing else. */
+/**
+ * Sessions: created by the first record that names them, listed in order, deleted with their own data and nothing else.
+ */
 import type { AgentStore, Capability } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -20,15 +22,15 @@ const ALL_OF_A_SESSION: Capability[] = ['sessions', 'tasks', 'updates', 'steerin
 const sessions = casesOf('agents', 'sessions', 'tasks');
 const removals = casesOf('agents', ...ALL_OF_A_SESSION);
 
-/** Each way the store first hears of a session. */
-const FIRST_WORDS: [Capability, (agents: AgentStore, sessionId: string) => Promise<void>][] = [
+/** Each kind of record that creates a session. */
+const FIRST_RECORDS: [Capability, (agents: AgentStore, sessionId: string) => Promise<void>][] = [
   ['tasks', (agents, sessionId) => agents.saveTask(task(sessionId))],
   ['updates', (agents, sessionId) => agents.saveUpdate(update(sessionId, 'u'))],
   ['steering', (agents, sessionId) => agents.saveSteering(steering(sessionId, 'e'))],
   ['trajectories', (agents, sessionId) => agents.saveTrajectory(`trace of ${sessionId}`, sessionId, trajectory())],
 ];
 
-/** A session with two tasks, three updates, one steering event, two trajectories and three planner events. */
+/** Fills a session with two tasks, three updates, one steering event, two trajectories and three planner events. */
 async function fill(agents: AgentStore, sessionId: string): Promise<void> {
   const traces = [`${sessionId}/1`, `${sessionId}/2`];
   await inOrder(['t1', 't2'], (taskId) => agents.saveTask(task(sessionId, { taskId })));
@@ -39,7 +41,7 @@ async function fill(agents: AgentStore, sessionId: string): Promise<void> {
   await agents.savePlannerEvent(traces[1]!, plannerEvent());
 }
 
-/** How much of a filled session is there. */
+/** Counts the remaining records of a filled session. */
 async function countOf(agents: AgentStore, sessionId: string) {
   const traces = [`${sessionId}/1`, `${sessionId}/2`];
   const events = await Promise.all(traces.map((traceId) => agents.listPlannerEvents(traceId)));
@@ -67,7 +69,7 @@ async function listed(bench: Bench): Promise<string[]> {
 }
 
 export const SESSION_CASES: ConformanceCase[] = [
-  ...FIRST_WORDS.map(([capability, speak]) =>
+  ...FIRST_RECORDS.map(([capability, speak]) =>
     casesOf(
       'agents',
       'sessions',
@@ -78,16 +80,16 @@ export const SESSION_CASES: ConformanceCase[] = [
       proves: ['000 list_tasks', 'AGT-1'],
       async run(bench) {
         const sessionId = bench.id('session');
-        expectEqual(await listed(bench), [], 'at first there is none');
+        expectEqual(await listed(bench), [], 'at first there is no session');
         await speak(bench.tenant.agents, sessionId);
-        expectEqual(await listed(bench), [sessionId], `a session of which ${capability} speak is listed`);
+        expectEqual(await listed(bench), [sessionId], `a session with ${capability} is listed`);
       },
     }),
   ),
 
   sessions({
     id: 'agents/sessions/listed-in-byte-order',
-    title: 'Sessions are listed in the order of their bytes, page by page',
+    title: 'Sessions are listed in byte order, page by page',
     proves: ['GEN-5'],
     async run(bench) {
       const ids = ['\u{1F600}', '\uFFFD', 'é', 'z', 'a/b', 'a', 'Z', 'a%', '10', '9'];
@@ -105,7 +107,7 @@ export const SESSION_CASES: ConformanceCase[] = [
 
   sessions({
     id: 'agents/sessions/know-their-times',
-    title: 'A session says when it was first heard of, and last',
+    title: 'A session has the times of its first and last activity',
     proves: ['000 list_tasks', 'GEN-2'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -122,29 +124,29 @@ export const SESSION_CASES: ConformanceCase[] = [
       const later = await look();
       expectEqual(later.createdAt, first.createdAt, 'the time of creation stays');
       const moved = Date.parse(later.lastActiveAt) - Date.parse(first.lastActiveAt);
-      expect(moved >= 40, `the time of the last activity moves on, not by ${moved} ms`);
+      expect(moved >= 40, `the last activity advances, not by ${moved} ms`);
     },
   }),
 
   removals({
     id: 'agents/sessions/deleted-whole',
-    title: 'Deleting a session removes everything of it and says how much',
+    title: 'Deleting a session removes all of its data and reports how much',
     proves: ['000 list_tasks', 'AGT-9', 'AGT-10'],
     async run(bench) {
       const { agents } = bench.tenant;
       const sessionId = bench.id('session');
       await fill(agents, sessionId);
-      expectEqual(await countOf(agents, sessionId), WHOLE, 'the session is there');
-      expectEqual(await agents.deleteSession(sessionId), WHOLE, 'deleting tells how much was removed');
+      expectEqual(await countOf(agents, sessionId), WHOLE, 'the session is listed');
+      expectEqual(await agents.deleteSession(sessionId), WHOLE, 'deleting reports how much was removed');
       expectEqual(await countOf(agents, sessionId), NOTHING, 'nothing of it is left');
-      expectEqual(await listed(bench), [], 'nor is it listed');
+      expectEqual(await listed(bench), [], 'the deleted session is not listed');
       expectEqual(await agents.deleteSession(sessionId), NOTHING, 'deleting it again removes nothing');
     },
   }),
 
   removals({
     id: 'agents/sessions/deleted-alone',
-    title: 'Deleting a session leaves every other as it was',
+    title: 'Deleting a session leaves every other session unchanged',
     proves: ['GEN-5'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -155,13 +157,17 @@ export const SESSION_CASES: ConformanceCase[] = [
       await agents.deleteSession('_');
       expectEqual(await countOf(agents, 'a'), NOTHING, 'the session is gone');
       for (const other of others) expectEqual(await countOf(agents, other), WHOLE, `the session ${other} is untouched`);
-      expectEqual((await agents.listPlannerEvents('a trace of no session')).length, 1, 'as are events of other traces');
+      expectEqual(
+        (await agents.listPlannerEvents('a trace of no session')).length,
+        1,
+        'events of other traces are unchanged',
+      );
     },
   }),
 
   removals({
     id: 'agents/sessions/start-over-after-delete',
-    title: 'A deleted session can start over, and its traces are free',
+    title: 'A deleted session can start over, and other sessions may use its traces',
     proves: ['AGT-9'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -178,7 +184,7 @@ export const SESSION_CASES: ConformanceCase[] = [
       await agents.saveTask(task(one, { taskId: 't1', updatedAt: at(-5_000) }));
       const contents = (await agents.listUpdates(one)).map((item) => item.content);
       expectEqual<unknown>(contents, ['anew'], 'ids of a deleted session are free');
-      expectEqual((await agents.listTasks(one)).length, 1, 'and so is the age of its tasks');
+      expectEqual((await agents.listTasks(one)).length, 1, 'tasks of a deleted session do not outdate new ones');
     },
   }),
 
@@ -190,7 +196,7 @@ export const SESSION_CASES: ConformanceCase[] = [
     'memory',
   )({
     id: 'agents/sessions/deleted-without-pauses-and-memory',
-    title: 'Deleting a session leaves pauses and memory, which have lives of their own',
+    title: 'Deleting a session keeps pauses and memory, which have lifetimes of their own',
     proves: ['AGT-4', 'AGT-5'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -199,8 +205,8 @@ export const SESSION_CASES: ConformanceCase[] = [
       await agents.savePlannerState(token, pausePayload(), { sessionId });
       await agents.saveMemoryState(sessionId, memoryState());
       await agents.deleteSession(sessionId);
-      expectEqual(await agents.loadPlannerState(token), pausePayload(), 'the pause is still there');
-      expectEqual(await agents.loadMemoryState(sessionId), memoryState(), 'and so is the memory');
+      expectEqual(await agents.loadPlannerState(token), pausePayload(), 'the pause still exists');
+      expectEqual(await agents.loadMemoryState(sessionId), memoryState(), 'the memory still exists');
     },
   }),
 ];

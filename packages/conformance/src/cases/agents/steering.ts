@@ -1,4 +1,4 @@
-/** Steering: the cursor rules both lists share, then that untrusted payloads are cut to size before they are stored (AGT-8). */
+/** Steering: the cursor rules shared with updates, then the sanitising of untrusted payloads (AGT-8). */
 import type { JsonObject, SteeringEvent, SteeringEventType } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
 import type { Bench } from '../../kit.ts';
@@ -33,10 +33,10 @@ const TYPES: SteeringEventType[] = [
   'USER_MESSAGE',
 ];
 
-/** What AGT-8 allows a stored payload at most. */
+/** The maximum sizes of a stored payload by AGT-8. */
 const LIMITS = { bytes: 16_384, depth: 6, keys: 64, items: 50, codePoints: 4_096, keyCodePoints: 64 };
 
-/** Every size of a payload that has a limit. */
+/** Measures every size of a payload that has a limit. */
 function measure(payload: JsonObject): typeof LIMITS {
   const sizes = {
     bytes: Buffer.byteLength(JSON.stringify(payload)),
@@ -62,8 +62,8 @@ function measure(payload: JsonObject): typeof LIMITS {
   return sizes;
 }
 
-/** Keys and plain values of a payload. */
-function words(payload: unknown): Set<unknown> {
+/** Returns the keys and primitive values of a payload. */
+function keysAndValues(payload: unknown): Set<unknown> {
   const found = new Set<unknown>();
   JSON.stringify(payload, (key, value) => {
     found.add(key);
@@ -116,7 +116,7 @@ export const STEERING_CASES = [
 
   cases({
     id: 'agents/steering/come-back-whole',
-    title: 'A steering event comes back with every field as it was saved',
+    title: 'A steering event is returned with every field as it was saved',
     proves: ['000 save_steering', '000 list_steering', 'AGT-1'],
     async run(bench) {
       const sessionId = bench.id('session');
@@ -131,24 +131,20 @@ export const STEERING_CASES = [
 
   cases({
     id: 'agents/steering/first-write-wins',
-    title: 'A steering event that is sent again stays as it was',
+    title: 'A steering event saved twice keeps its first content',
     proves: ['000 save_steering', '000 idempotency', 'AGT-7'],
     async run(bench) {
       const sessionId = bench.id('session');
       const first = steering(sessionId, 'e', { eventType: 'APPROVE' });
       await bench.tenant.agents.saveSteering(first);
       await bench.tenant.agents.saveSteering({ ...first, eventType: 'REJECT', payload: {} });
-      expectEqual(
-        await bench.tenant.agents.listSteering(sessionId),
-        [first],
-        'an approval does not turn into a rejection',
-      );
+      expectEqual(await bench.tenant.agents.listSteering(sessionId), [first], 'an approval stays an approval');
     },
   }),
 
   cases({
     id: 'agents/steering/what-fits-is-kept',
-    title: 'A payload within the limits is stored as it is',
+    title: 'A payload within the limits is stored unchanged',
     proves: ['000 save_steering', 'AGT-8'],
     async run(bench) {
       for (const [name, payload] of Object.entries(FITTING)) {
@@ -168,15 +164,15 @@ export const STEERING_CASES = [
         for (const limit of Object.keys(LIMITS) as (keyof typeof LIMITS)[]) {
           expect(
             sizes[limit] <= LIMITS[limit],
-            `what is stored has at most ${LIMITS[limit]} ${limit}, not ${sizes[limit]}`,
+            `a stored payload has at most ${LIMITS[limit]} ${limit}, not ${sizes[limit]}`,
           );
         }
-        const sent = words(payload);
+        const sent = keysAndValues(payload);
         expect(
-          [...words(cut)].some((word) => !sent.has(word)),
-          'what was cut is marked by something the sender did not write',
+          [...keysAndValues(cut)].some((word) => !sent.has(word)),
+          'cut payloads carry a mark that the sender did not write',
         );
-        expectEqual(await stored(bench, cut), cut, 'sanitising what is stored changes nothing');
+        expectEqual(await stored(bench, cut), cut, 'sanitising a stored payload again changes nothing');
       },
     }),
   ),

@@ -9,14 +9,14 @@ const tasks = casesOf('agents', 'tasks');
 export const TASK_CASES = [
   tasks({
     id: 'agents/tasks/come-back-whole',
-    title: 'A task comes back with every field as it was saved',
+    title: 'A task is returned with every field as it was saved',
     proves: ['000 save_task', '000 list_tasks', 'AGT-1'],
     async run(bench) {
       const sessionId = bench.id('session');
       const full = task(sessionId);
       await bench.tenant.agents.saveTask(full);
-      expectEqual(await bench.tenant.agents.listTasks(sessionId), [full], 'a task comes back as it was saved');
-      expectEqual(await (await peerAgents(bench)).listTasks(sessionId), [full], 'for every client at once');
+      expectEqual(await bench.tenant.agents.listTasks(sessionId), [full], 'a task is returned as it was saved');
+      expectEqual(await (await peerAgents(bench)).listTasks(sessionId), [full], 'other clients read it immediately');
     },
   }),
 
@@ -38,7 +38,7 @@ export const TASK_CASES = [
 
   tasks({
     id: 'agents/tasks/unknown-session-is-empty',
-    title: 'An unknown session has no tasks and is no error',
+    title: 'An unknown session has no tasks and is not an error',
     proves: ['000 list_tasks', '000 errors'],
     async run(bench) {
       const sessionId = bench.id('unknown');
@@ -64,7 +64,7 @@ export const TASK_CASES = [
 
   tasks({
     id: 'agents/tasks/older-saves-change-nothing',
-    title: 'A save that is older than the stored one changes nothing and is no error',
+    title: 'A save older than the stored task changes nothing and is not an error',
     proves: ['AGT-6'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -75,13 +75,13 @@ export const TASK_CASES = [
       expectEqual(await agents.listTasks(sessionId), [done], 'a late, older save does not undo a newer one');
       const cancelled = task(sessionId, { status: 'CANCELLED', updatedAt: at(1_000) });
       await agents.saveTask(cancelled);
-      expectEqual(await agents.listTasks(sessionId), [cancelled], 'one of the same time overwrites');
+      expectEqual(await agents.listTasks(sessionId), [cancelled], 'a save with the same time overwrites');
     },
   }),
 
   tasks({
     id: 'agents/tasks/age-is-compared-as-time',
-    title: 'Ages are compared as times, not as texts',
+    title: 'The age of a save is compared as time, not as text',
     proves: ['AGT-6', 'GEN-2'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -92,14 +92,14 @@ export const TASK_CASES = [
       expectEqual(
         await agents.listTasks(sessionId),
         [newer],
-        '09:30:00Z is before 09:30:00.500Z, although not as a text',
+        '09:30:00Z is before 09:30:00.500Z, although it is greater as text',
       );
     },
   }),
 
   tasks({
     id: 'agents/tasks/newest-of-many-savers-stands',
-    title: 'Of saves at once, the newest stands',
+    title: 'Of concurrent saves the newest wins',
     proves: ['AGT-6', '000 consistency'],
     async run(bench) {
       const sessionId = bench.id('session');
@@ -111,7 +111,7 @@ export const TASK_CASES = [
       expectEqual(
         (await bench.tenant.agents.listTasks(sessionId)).map((one) => one.result),
         [19],
-        'the newest save stands',
+        'the newest save wins',
       );
     },
   }),
@@ -141,7 +141,7 @@ export const TASK_CASES = [
       expectEqual(
         (await all(agents.readTasks(sessionId))).map((one) => one.taskId),
         order,
-        'the iterator gives the same',
+        'the iterator yields the same tasks',
       );
     },
   }),
@@ -153,11 +153,11 @@ export const TASK_CASES = [
     async run(bench) {
       const { agents } = bench.tenant;
       const [one, two] = [bench.id('session'), bench.id('session')];
-      await agents.saveTask(task(one, { description: 'of one' }));
-      await agents.saveTask(task(two, { description: 'of two' }));
+      await agents.saveTask(task(one, { description: 'the session has its own task' }));
+      await agents.saveTask(task(two, { description: 'the other session has its own task' }));
       expectEqual(
         await agents.listTasks(one),
-        [task(one, { description: 'of one' })],
+        [task(one, { description: 'the session has its own task' })],
         'the same task id in two sessions is two tasks',
       );
     },
@@ -165,7 +165,7 @@ export const TASK_CASES = [
 
   tasks({
     id: 'agents/tasks/all-of-them',
-    title: 'All tasks of a session are listed, however many',
+    title: 'All tasks of a session are listed, however many there are',
     proves: ['000 list_tasks'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -185,31 +185,30 @@ export const TASK_CASES = [
       expectEqual(
         (await all(agents.readTasks(sessionId))).map((one) => one.taskId),
         ids,
-        'nor from the iterator',
+        'the iterator yields all of them',
       );
     },
   }),
 
   tasks({
     id: 'agents/tasks/many-of-one-moment',
-    title:
-      'Hundreds of tasks that were created in the same millisecond are listed once each, in order of their first save',
+    title: 'Hundreds of tasks created in the same millisecond are listed once each, in order of their first save',
     proves: ['AGT-6'],
     async run(bench) {
       const { agents } = bench.tenant;
       const sessionId = bench.id('session');
-      // Ids in another order than that of the saves, so that neither is taken for the other.
+      // Ids in another order than the saves, so that the two orders cannot be confused.
       const ids = Array.from({ length: 250 }, (_, n) => `task-${(n * 37) % 250}`);
       await inOrder(ids, (taskId) => agents.saveTask(task(sessionId, { taskId, createdAt: at(7) })));
       await agents.saveTask(task(sessionId, { taskId: 'earlier', createdAt: at(6) }));
       await agents.saveTask(task(sessionId, { taskId: 'later', createdAt: at(8) }));
       const expected = ['earlier', ...ids, 'later'];
       const listed = (await agents.listTasks(sessionId)).map((one) => one.taskId);
-      expectEqual(listed, expected, 'in order of the first save');
+      expectEqual(listed, expected, 'tasks are in order of their first save');
       expectEqual(
         (await all(agents.readTasks(sessionId))).map((one) => one.taskId),
         expected,
-        'also from the iterator',
+        'the iterator has the same order',
       );
     },
   }),

@@ -1,11 +1,11 @@
-/** Tenants (GEN-10): the same ids under two tenants are two records, and no tenant can see, take or remove another's. */
+/** Tenants (GEN-10): the same ids in two tenants are two records, and no tenant can see, take or remove another's. */
 import type { AgentStore } from '@tidemark/core';
 import { expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { CARRIERS } from './carriers.ts';
 import { binding, casesOf, inOrder, memoryState, pausePayload, task, trajectory, update } from './samples.ts';
 
-/** Two tenants; the second's name would meet the first's keys on an engine that joins or matches them. */
+/** Two tenants. The name of the second collides with keys of the first on engines that join or match them. */
 function twoTenants(bench: Bench): [AgentStore, AgentStore] {
   return [bench.tenant.agents, bench.store.forTenant(`${bench.tenantId}:a`).agents];
 }
@@ -17,19 +17,27 @@ export const TENANT_CASES: ConformanceCase[] = [
       carrier.capability,
     )({
       id: `agents/tenants/${carrier.name}-is-its-tenants`,
-      title: `A ${carrier.name} is its tenant's own`,
+      title: `A ${carrier.name} is visible to its own tenant only`,
       proves: ['GEN-10', carrier.clause],
       async run(bench) {
         const [mine, theirs] = twoTenants(bench);
         await carrier.save(mine, 'a:same', { of: 'mine' });
         expectEqual(await carrier.load(theirs, 'a:same'), undefined, 'another tenant sees nothing under the id');
-        expectEqual(await carrier.load(theirs, 'same'), undefined, 'nor under what is left of it without the tenant');
+        expectEqual(
+          await carrier.load(theirs, 'same'),
+          undefined,
+          'another tenant sees nothing under the id without its prefix',
+        );
         await carrier.save(theirs, 'a:same', { of: 'theirs' });
-        expectEqual<unknown>(await carrier.load(mine, 'a:same'), { of: 'mine' }, 'each has its own under the same id');
+        expectEqual<unknown>(
+          await carrier.load(mine, 'a:same'),
+          { of: 'mine' },
+          'each tenant has its own value under the same id',
+        );
         expectEqual<unknown>(
           await carrier.load(theirs, 'a:same'),
           { of: 'theirs' },
-          'each has its own under the same id',
+          'each tenant has its own value under the same id',
         );
       },
     }),
@@ -40,21 +48,21 @@ export const TENANT_CASES: ConformanceCase[] = [
     'pauses',
   )({
     id: 'agents/tenants/tokens-are-not-taken',
-    title: "A tenant can neither use up nor probe another's token",
+    title: "A tenant can neither consume nor probe another's token",
     proves: ['GEN-10', 'AGT-4'],
     async run(bench) {
       const [mine, theirs] = twoTenants(bench);
       const token = bench.id('token');
       await mine.savePlannerState(token, pausePayload());
       expectEqual(await theirs.loadPlannerState(token), {}, 'another tenant loads nothing');
-      expectEqual(await theirs.peekPause(token), null, 'sees nothing');
-      expectEqual((await theirs.listPauses()).items, [], 'and lists nothing');
-      expectEqual(await mine.loadPlannerState(token), pausePayload(), 'the pause is still there for its own tenant');
+      expectEqual(await theirs.peekPause(token), null, 'another tenant sees nothing');
+      expectEqual((await theirs.listPauses()).items, [], 'another tenant lists nothing');
+      expectEqual(await mine.loadPlannerState(token), pausePayload(), 'the pause still exists for its own tenant');
       await theirs.savePlannerState(token, pausePayload());
       expectEqual(
         await theirs.loadPlannerState(token),
         pausePayload(),
-        'that mine is consumed does not consume theirs',
+        'consuming one tenant’s token does not consume the other’s',
       );
     },
   }),
@@ -70,11 +78,11 @@ export const TENANT_CASES: ConformanceCase[] = [
       const [mine, theirs] = twoTenants(bench);
       await mine.saveMemoryState('key', memoryState());
       expectEqual((await theirs.listMemory()).items, [], 'another tenant lists nothing');
-      expectEqual(await theirs.deleteMemoryState('key'), false, 'and has nothing to delete');
+      expectEqual(await theirs.deleteMemoryState('key'), false, 'another tenant has nothing to delete');
       expectEqual(
         (await theirs.saveMemoryState('key', {}, { expectedVersion: 0 })).version,
         1,
-        'its versions are its own',
+        'another tenant has its own versions',
       );
       expectEqual(await mine.loadMemoryState('key'), memoryState(), 'the state is unchanged');
     },
@@ -99,12 +107,12 @@ export const TENANT_CASES: ConformanceCase[] = [
     'events',
   )({
     id: 'agents/tenants/no-trace-is-per-tenant',
-    title: 'Events without a trace are per tenant too',
+    title: 'Events without a trace are kept per tenant too',
     proves: ['GEN-10', 'AGT-2'],
     async run(bench) {
       const [mine, theirs] = twoTenants(bench);
       await mine.saveEvent({ traceId: null, ts: 1, kind: 'k', nodeName: null, nodeId: null, payload: {} });
-      expectEqual(await theirs.loadHistory(null), [], 'another tenant has a history of its own');
+      expectEqual(await theirs.loadHistory(null), [], 'another tenant has its own history');
     },
   }),
 
@@ -113,14 +121,14 @@ export const TENANT_CASES: ConformanceCase[] = [
     'trajectories',
   )({
     id: 'agents/tenants/traces-are-not-taken',
-    title: "A trace of one tenant's session is free to another tenant",
+    title: "A trace of one tenant's session can be used by another tenant",
     proves: ['GEN-10', 'AGT-9'],
     async run(bench) {
       const [mine, theirs] = twoTenants(bench);
       await mine.saveTrajectory('trace', 'one', trajectory('mine'));
       await theirs.saveTrajectory('trace', 'two', trajectory('theirs'));
-      expectEqual(await mine.listTraces('one'), ['trace'], 'both have the trace');
-      expectEqual(await theirs.listTraces('one'), [], 'each in its own sessions');
+      expectEqual(await mine.listTraces('one'), ['trace'], 'both tenants have the trace');
+      expectEqual(await theirs.listTraces('one'), [], 'each tenant lists it in its own sessions');
     },
   }),
 
@@ -138,7 +146,7 @@ export const TENANT_CASES: ConformanceCase[] = [
       await mine.saveTask(task('session'));
       await inOrder(['u1', 'u2'], (id) => mine.saveUpdate(update('session', id)));
       expectEqual((await theirs.listSessions()).items, [], 'another tenant lists nothing');
-      expectEqual((await theirs.deleteSession('session')).tasks, 0, 'and has nothing to delete');
+      expectEqual((await theirs.deleteSession('session')).tasks, 0, 'another tenant has nothing to delete');
       expectEqual((await mine.listUpdates('session')).length, 2, 'the session is untouched');
       expectEqual((await mine.listTasks('session')).length, 1, 'the session is untouched');
     },
@@ -155,14 +163,10 @@ export const TENANT_CASES: ConformanceCase[] = [
       const key = bench.id('key');
       const defaults = bench.store.forTenant('default').agents;
       await bench.store.agents.saveMemoryState(key, memoryState());
-      expectEqual(
-        await defaults.loadMemoryState(key),
-        memoryState(),
-        'what the plain store saves is of the tenant default',
-      );
-      expectEqual(await bench.tenant.agents.loadMemoryState(key), null, 'and of no other');
-      expectEqual(await defaults.deleteMemoryState(key), true, 'it can be deleted there');
-      expectEqual(await bench.store.agents.loadMemoryState(key), null, 'and is gone from the plain store');
+      expectEqual(await defaults.loadMemoryState(key), memoryState(), 'the plain store saves to the tenant default');
+      expectEqual(await bench.tenant.agents.loadMemoryState(key), null, 'other tenants do not see it');
+      expectEqual(await defaults.deleteMemoryState(key), true, 'the tenant default can delete it');
+      expectEqual(await bench.store.agents.loadMemoryState(key), null, 'it is gone from the plain store');
     },
   }),
 ];

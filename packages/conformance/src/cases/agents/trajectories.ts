@@ -7,15 +7,23 @@ const trajectories = casesOf('agents', 'trajectories');
 export const TRAJECTORY_CASES = [
   trajectories({
     id: 'agents/trajectories/come-back-whole',
-    title: 'A trajectory comes back as it was saved',
+    title: 'A trajectory is returned as it was saved',
     proves: ['000 save_trajectory', '000 get_trajectory', 'AGT-9'],
     async run(bench) {
       const { agents } = bench.tenant;
       const [traceId, sessionId] = [bench.id('trace'), bench.id('session')];
       await agents.saveTrajectory(traceId, sessionId, trajectory());
-      expectEqual(await agents.getTrajectory(traceId, sessionId), trajectory(), 'it comes back as saved');
-      expectEqual(await agents.getTrajectory(traceId, sessionId), trajectory(), 'however often');
-      expectEqual(await (await peerAgents(bench)).getTrajectory(traceId, sessionId), trajectory(), 'and to whom');
+      expectEqual(await agents.getTrajectory(traceId, sessionId), trajectory(), 'the trajectory is returned as saved');
+      expectEqual(
+        await agents.getTrajectory(traceId, sessionId),
+        trajectory(),
+        'every read returns the same trajectory',
+      );
+      expectEqual(
+        await (await peerAgents(bench)).getTrajectory(traceId, sessionId),
+        trajectory(),
+        'another client reads the same trajectory',
+      );
     },
   }),
 
@@ -28,7 +36,7 @@ export const TRAJECTORY_CASES = [
       expectEqual(
         await bench.tenant.agents.getTrajectory(bench.id('unknown'), sessionId),
         null,
-        'an unknown trace has none',
+        'an unknown trace has no trajectory',
       );
       expectEqual(await bench.tenant.agents.listTraces(sessionId), [], 'an unknown session has no traces');
     },
@@ -36,14 +44,14 @@ export const TRAJECTORY_CASES = [
 
   trajectories({
     id: 'agents/trajectories/another-session-sees-nothing',
-    title: 'Another session gets null for a trace that is not its own',
+    title: 'Another session reads null for a trace that it does not own',
     proves: ['000 get_trajectory', 'AGT-9'],
     async run(bench) {
       const { agents } = bench.tenant;
       const [traceId, mine, other] = [bench.id('trace'), bench.id('session'), bench.id('session')];
       await agents.saveTrajectory(traceId, mine, trajectory());
-      expectEqual(await agents.getTrajectory(traceId, other), null, 'a trace is of its session only');
-      expectEqual(await agents.listTraces(other), [], 'and listed there only');
+      expectEqual(await agents.getTrajectory(traceId, other), null, 'a trace belongs to its session only');
+      expectEqual(await agents.listTraces(other), [], 'the trace is listed in its session only');
     },
   }),
 
@@ -56,14 +64,14 @@ export const TRAJECTORY_CASES = [
       const [traceId, sessionId] = [bench.id('trace'), bench.id('session')];
       for (const label of ['first', 'first', 'second'])
         await agents.saveTrajectory(traceId, sessionId, trajectory(label));
-      expectEqual(await agents.getTrajectory(traceId, sessionId), trajectory('second'), 'the last save stands');
-      expectEqual(await agents.listTraces(sessionId), [traceId], 'and the trace is listed once');
+      expectEqual(await agents.getTrajectory(traceId, sessionId), trajectory('second'), 'the last save wins');
+      expectEqual(await agents.listTraces(sessionId), [traceId], 'the trace is listed once');
     },
   }),
 
   trajectories({
     id: 'agents/trajectories/most-recent-first',
-    title: 'Traces are listed most recent first, and saving again makes most recent',
+    title: 'Traces are listed most recent first, and saving a trace again moves it to the front',
     proves: ['000 list_traces', 'AGT-9'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -73,13 +81,13 @@ export const TRAJECTORY_CASES = [
       expectEqual(
         await agents.listTraces(sessionId),
         ['a', 'c', 'b'],
-        'the last saved is first, also within a millisecond',
+        'the last saved trace is first, also within a millisecond',
       );
       await bench.pass(2);
       await save('c');
       expectEqual(await agents.listTraces(sessionId), ['c', 'a', 'b'], 'saving again moves a trace to the front');
       await save('c');
-      expectEqual(await agents.listTraces(sessionId), ['c', 'a', 'b'], 'where it stays');
+      expectEqual(await agents.listTraces(sessionId), ['c', 'a', 'b'], 'the trace stays at the front');
     },
   }),
 
@@ -96,18 +104,14 @@ export const TRAJECTORY_CASES = [
         agents.saveTrajectory(traceId, other, trajectory('theirs')),
       );
       expectEqual(await agents.getTrajectory(traceId, mine), trajectory('mine'), 'its trajectory is unchanged');
-      expectEqual(await agents.getTrajectory(traceId, other), null, 'the other session has none');
-      expectEqual(
-        [await agents.listTraces(mine), await agents.listTraces(other)],
-        [before, []],
-        'and no list has changed',
-      );
+      expectEqual(await agents.getTrajectory(traceId, other), null, 'the other session does not have the trace');
+      expectEqual([await agents.listTraces(mine), await agents.listTraces(other)], [before, []], 'no list has changed');
     },
   }),
 
   trajectories({
     id: 'agents/trajectories/one-session-takes-a-trace',
-    title: 'Of sessions that save a trace at once, one gets it',
+    title: 'Of sessions that save one trace concurrently, one gets it',
     proves: ['AGT-9'],
     async run(bench) {
       const traceId = bench.id('trace');
@@ -119,13 +123,13 @@ export const TRAJECTORY_CASES = [
       const settled = await Promise.allSettled(saves);
       expectEqual(settled.filter((save) => save.status === 'fulfilled').length, 1, 'one save succeeds');
       const owners = await Promise.all(sessions.map((sessionId) => clients[0]!.listTraces(sessionId)));
-      expectEqual(owners.flat(), [traceId], 'and one session lists the trace');
+      expectEqual(owners.flat(), [traceId], 'one session lists the trace');
     },
   }),
 
   trajectories({
     id: 'agents/trajectories/limited',
-    title: 'A list of traces holds at most its limit, 50 unless told otherwise',
+    title: 'A list of traces has at most limit items, 50 by default',
     proves: ['000 list_traces', 'AGT-9'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -135,7 +139,7 @@ export const TRAJECTORY_CASES = [
       const recent = [...saved].reverse();
       expectEqual(await agents.listTraces(sessionId), recent.slice(0, 50), 'by default the 50 most recent');
       expectEqual(await agents.listTraces(sessionId, 1), recent.slice(0, 1), 'with a limit of 1 the most recent');
-      expectEqual(await agents.listTraces(sessionId, 10_000), recent, 'with a high one all of them');
+      expectEqual(await agents.listTraces(sessionId, 10_000), recent, 'a high limit returns all traces');
       for (const limit of [0, -1, 10_001, 1.5, Number.NaN, '5' as unknown as number]) {
         const error = await expectCode('INVALID_ARGUMENT', `limit ${limit} is refused`, () =>
           agents.listTraces(sessionId, limit),

@@ -1,4 +1,4 @@
-/** Updates of a session: the cursor rules both lists share, then what is particular to updates (AGT-7). */
+/** Updates of a session: the cursor rules shared with steering, then the rules of updates alone (AGT-7). */
 
 import type { StateUpdate, UpdateType } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -39,7 +39,7 @@ export const UPDATE_CASES = [
 
   updates({
     id: 'agents/updates/come-back-whole',
-    title: 'An update comes back with every field as it was saved',
+    title: 'An update is returned with every field as it was saved',
     proves: ['000 save_update', '000 list_updates', 'AGT-1'],
     async run(bench) {
       const sessionId = bench.id('session');
@@ -57,7 +57,7 @@ export const UPDATE_CASES = [
 
   updates({
     id: 'agents/updates/first-write-wins',
-    title: 'An update that is sent again with another content stays as it was',
+    title: 'An update saved again with other content keeps its first content',
     proves: ['000 save_update', '000 idempotency', 'AGT-7'],
     async run(bench) {
       const sessionId = bench.id('session');
@@ -70,7 +70,7 @@ export const UPDATE_CASES = [
 
   updates({
     id: 'agents/updates/five-hundred-by-default',
-    title: 'A list gives 500 updates unless told otherwise',
+    title: 'A list returns 500 updates by default',
     proves: ['000 list_updates', 'AGT-7'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -80,14 +80,18 @@ export const UPDATE_CASES = [
       }
       const first = await agents.listUpdatesPage(sessionId);
       expectEqual(first.items.length, 500, 'the first page holds 500');
-      expectEqual((await agents.listUpdates(sessionId)).length, 500, 'and so does the plain list');
-      expectEqual((await agents.listUpdates(sessionId, { sinceId: first.next })).length, 20, 'the next holds the rest');
+      expectEqual((await agents.listUpdates(sessionId)).length, 500, 'the plain list returns 500 too');
+      expectEqual(
+        (await agents.listUpdates(sessionId, { sinceId: first.next })).length,
+        20,
+        'the next page has the rest',
+      );
     },
   }),
 
   updates({
     id: 'agents/updates/tail-gives-what-is-there-then-what-comes',
-    title: 'A tail gives what is there, then each new update as it comes',
+    title: 'A tail yields the stored updates, then each new one as it arrives',
     proves: ['AGT-7'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -98,13 +102,17 @@ export const UPDATE_CASES = [
       await sleep(20);
       await inOrder(['u4', 'u5'], (id) => agents.saveUpdate(update(sessionId, id)));
       await inOrder(['u3', 'u6', 'u7'], (id) => peer.saveUpdate(update(sessionId, id)));
-      expectEqual(ids(await tail), ['u2', 'u3', 'u4', 'u5', 'u6', 'u7'], 'each update after the cursor once, in order');
+      expectEqual(
+        ids(await tail),
+        ['u2', 'u3', 'u4', 'u5', 'u6', 'u7'],
+        'each update after the cursor arrives once, in order',
+      );
     },
   }),
 
   updates({
     id: 'agents/updates/cut-tails-join',
-    title: 'A tail that is cut again and again, and continues after the last update, has no gap and no repeat',
+    title: 'A tail that is cut repeatedly and resumed after the last update has no gap and no repeat',
     proves: ['AGT-7'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -122,13 +130,13 @@ export const UPDATE_CASES = [
         seen.push(...ids(piece));
       }
       await writing;
-      expectEqual(seen, names.slice(0, seen.length), 'the pieces join');
+      expectEqual(seen, names.slice(0, seen.length), 'the parts join without gap or repeat');
     },
   }),
 
   updates({
     id: 'agents/updates/tail-of-a-task',
-    title: 'A tail of one task gives its updates only, from the start of an unknown cursor',
+    title: 'A tail of one task yields only its updates, and an unknown cursor starts from the beginning',
     proves: ['AGT-7'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -144,7 +152,7 @@ export const UPDATE_CASES = [
 
   updates({
     id: 'agents/updates/tail-ends-when-aborted',
-    title: 'A tail that is aborted ends',
+    title: 'A tail ends when it is aborted',
     proves: ['AGT-7', 'GEN-3'],
     async run(bench) {
       const sessionId = bench.id('session');
@@ -159,7 +167,7 @@ export const UPDATE_CASES = [
       expectEqual(
         await Promise.race([waiting, sleep(2_000).then(() => 'still waiting')]),
         'ended',
-        'a tail ends when it is told to',
+        'a tail ends when it is aborted',
       );
     },
   }),

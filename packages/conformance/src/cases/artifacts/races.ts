@@ -1,4 +1,4 @@
-/** Artifacts beside others who store, delete, sweep and erase the same bytes: what was acknowledged stays (AGT-11). */
+/** Artifacts stored, deleted, swept and erased concurrently: acknowledged artifacts stay (AGT-11). */
 import { type ArtifactRef, type ArtifactStore, isTidemarkError } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -7,7 +7,7 @@ import { stopwatch } from '../stopwatch.ts';
 import { bytesOf, expectThere, inPieces, sameBytes } from './samples.ts';
 
 const GRACE = 1_500;
-/** One chunk, and several: engines may keep them in different places. */
+/** One chunk and several: engines may store them differently. */
 const SIZES = [3_000, 300_000];
 const SHARED = 4;
 const MOST_PUTS = 20;
@@ -23,7 +23,7 @@ async function expectReadable(store: ArtifactStore, ref: ArtifactRef, bytes: Uin
   expect(sameBytes(await store.get(ref.id), bytes), `an acknowledged artifact is readable ${when}`);
 }
 
-/** A put whose upload was swept stores nothing and says so: it is sent again. */
+/** Retries a put whose upload was swept: it stores nothing and says so. */
 async function untilStored(put: () => Promise<ArtifactRef>): Promise<ArtifactRef> {
   for (let tries = 1; ; tries++) {
     try {
@@ -37,7 +37,7 @@ async function untilStored(put: () => Promise<ArtifactRef>): Promise<ArtifactRef
 export const ARTIFACT_RACE_CASES: ConformanceCase[] = [
   artifacts({
     id: 'artifacts/bytes-put-again-are-young-again',
-    title: 'Storing bytes again renews their age, so that a sweep leaves them for its grace period',
+    title: 'Storing bytes again resets their age, so that a sweep keeps them for its grace period',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -58,7 +58,7 @@ export const ARTIFACT_RACE_CASES: ConformanceCase[] = [
 
   erasure({
     id: 'artifacts/erased-with-their-bytes',
-    title: 'Erasing a session removes the bytes that only it named, at once',
+    title: 'Erasing a session immediately removes the bytes that only it referenced',
     proves: ['AGT-11'],
     async run(bench) {
       const { artifacts: store, admin } = bench.tenant;
@@ -72,7 +72,7 @@ export const ARTIFACT_RACE_CASES: ConformanceCase[] = [
 
   erasure({
     id: 'artifacts/erasure-beside-puts',
-    title: 'Erasing a session never takes bytes that another session is storing',
+    title: 'Erasing a session never removes bytes that another session is storing',
     proves: ['AGT-11'],
     async run(bench) {
       const { artifacts: store, admin } = bench.tenant;
@@ -93,7 +93,7 @@ export const ARTIFACT_RACE_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/sweeps-beside-puts',
-    title: 'A sweep with the shortest grace period never takes bytes that somebody is storing',
+    title: 'A sweep with the shortest grace period never removes bytes that are being stored',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -113,7 +113,7 @@ export const ARTIFACT_RACE_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/deletes-beside-puts',
-    title: 'An artifact that is stored while it is deleted is there for every way of asking, or for none',
+    title: 'An artifact stored while it is deleted is visible to every kind of read, or to none',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;

@@ -1,4 +1,6 @@
-/** Retention of artifacts: gone at their millisecond, swept after a grace period, the least recently used first (AGT-11). */
+/**
+ * Retention of artifacts: expiry to the millisecond, sweeps after a grace period, least recently used evicted (AGT-11).
+ */
 import type { ArtifactRef } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -13,7 +15,7 @@ const artifacts = casesOf('artifacts', 'artifacts');
 export const RETENTION_CASES: ConformanceCase[] = [
   artifacts({
     id: 'artifacts/gone-at-its-millisecond',
-    title: 'An artifact is there until its expiry and gone from that millisecond on',
+    title: 'An artifact exists until its expiry and is gone from that millisecond on',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -26,28 +28,28 @@ export const RETENTION_CASES: ConformanceCase[] = [
       await isThere.catch((error) => (isFresh() ? Promise.reject(error) : undefined));
       await bench.pass(TTL - TTL / 3);
       await expectThere(store, ref, false);
-      expectEqual(await store.delete(ref.id), false, 'there is nothing left to delete');
+      expectEqual(await store.delete(ref.id), false, 'an expired artifact cannot be deleted');
       await expectThere(store, kept, true);
     },
   }),
 
   artifacts({
     id: 'artifacts/kept-for-an-hour',
-    title: 'An artifact is kept for its ttl, an hour unless told otherwise, for ever with null',
+    title: 'An artifact is kept for its ttl: an hour by default, forever with null',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
       const usual = await store.putText('usual');
       expectEqual(Date.parse(usual.expiresAt!) - Date.parse(usual.createdAt), 3_600_000, 'an hour is the default');
       const day = await store.putText('day', { ttl: '1d' });
-      expectEqual(Date.parse(day.expiresAt!) - Date.parse(day.createdAt), 86_400_000, 'a duration may be a text');
-      expectEqual((await store.putText('ever', { ttl: null })).expiresAt, null, 'null keeps it for ever');
+      expectEqual(Date.parse(day.expiresAt!) - Date.parse(day.createdAt), 86_400_000, 'a duration may be text');
+      expectEqual((await store.putText('ever', { ttl: null })).expiresAt, null, 'null keeps it forever');
     },
   }),
 
   artifacts({
     id: 'artifacts/swept-when-expired',
-    title: 'A sweep removes expired references and the bytes nobody names any more',
+    title: 'A sweep removes expired references and the bytes that nothing references any more',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -57,7 +59,7 @@ export const RETENTION_CASES: ConformanceCase[] = [
       await bench.pass(TTL + 10);
       const removed = await store.sweep({ grace: 1 });
       expect(removed.references >= 1, 'the expired reference is removed');
-      expect(removed.blobs >= 1 && removed.bytes >= bytes.length, 'and so are its bytes, after the grace period');
+      expect(removed.blobs >= 1 && removed.bytes >= bytes.length, 'the bytes are removed after the grace period');
       await expectThere(store, gone, false);
       await expectThere(store, stays, true);
       const again = await store.putBytes(bytes);
@@ -67,7 +69,7 @@ export const RETENTION_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/swept-after-a-grace-period',
-    title: 'A sweep leaves young bytes alone, for a reference may be on its way',
+    title: 'A sweep keeps recent bytes, because their reference may not be stored yet',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;

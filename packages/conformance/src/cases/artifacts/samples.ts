@@ -1,4 +1,4 @@
-/** What the artifact cases store and how they look for it. */
+/** Sample contents and checks of the artifact cases. */
 import { createHash } from 'node:crypto';
 import type { ArtifactRef, ArtifactScope, ArtifactStore } from '@tidemark/core';
 import { expectEqual } from '../../expect.ts';
@@ -6,7 +6,7 @@ import { allPages } from '../iterate.ts';
 
 export const TEXT = 'A report, überlang 🌊';
 
-/** Bytes that depend on their seed, so that no two chunks are alike. */
+/** Returns bytes that depend on their seed, so that no two chunks are equal. */
 export function bytesOf(length: number, seed = 1): Uint8Array {
   const bytes = new Uint8Array(length);
   let state = seed;
@@ -38,7 +38,7 @@ export async function listed(store: ArtifactStore, scope?: ArtifactScope): Promi
   return (await allPages((cursor) => store.list(scope, { cursor, limit: 3 }))).map((ref) => ref.id);
 }
 
-/** A reference exists, or does not, for every way of asking. */
+/** Expects that a reference exists, or does not, by every kind of read. */
 export async function expectThere(
   store: ArtifactStore,
   ref: ArtifactRef,

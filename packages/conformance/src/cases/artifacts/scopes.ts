@@ -1,4 +1,4 @@
-/** Scopes of artifacts: one session, trace, user or tenant never sees, changes or deletes another's (AGT-11). */
+/** Scopes of artifacts: a session, trace, user or tenant never sees, changes or deletes another's (AGT-11). */
 import type { ArtifactRef, ArtifactScope } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -18,9 +18,9 @@ export const SCOPE_CASES: ConformanceCase[] = [
       const scope = { sessionId: 'session', traceId: 'trace' };
       const first = await store.putText(TEXT, { scope });
       const again = await store.putBytes(Buffer.from(TEXT), { scope });
-      expectEqual(again.id, first.id, 'storing again gives the same reference');
+      expectEqual(again.id, first.id, 'storing again returns the same reference');
       const elsewhere = await store.putText(TEXT, { scope, namespace: 'other' });
-      expect(elsewhere.id !== first.id, 'another namespace has a reference of its own');
+      expect(elsewhere.id !== first.id, 'another namespace has its own reference');
       expectEqual(await listed(store), [first.id, elsewhere.id].sort(), 'each is listed once');
     },
   }),
@@ -50,7 +50,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
       expectEqual(
         [(await store.getRef(one.id))?.mimeType, (await store.getRef(two.id))?.mimeType],
         ['text/plain', 'text/markdown'],
-        'and its type',
+        'each reference keeps its type',
       );
     },
   }),
@@ -65,13 +65,13 @@ export const SCOPE_CASES: ConformanceCase[] = [
         await store.putText(TEXT, { scope: { sessionId: 'one' } }),
         await store.putText(TEXT, { scope: { sessionId: 'two' } }),
       ];
-      expectEqual(await store.delete(one.id), true, 'delete tells that there was one');
-      expectEqual(await store.delete(one.id), false, 'and then that there is none');
+      expectEqual(await store.delete(one.id), true, 'delete returns true for a stored reference');
+      expectEqual(await store.delete(one.id), false, 'delete returns false for a missing reference');
       await expectThere(store, one, false);
       expect(sameBytes(await store.get(two.id), TEXT), 'the other session still has its bytes');
       await bench.pass(10);
       await store.sweep({ grace: 1 });
-      expect(sameBytes(await store.get(two.id), TEXT), 'also after a sweep');
+      expect(sameBytes(await store.get(two.id), TEXT), 'the other session still has its bytes after a sweep');
       await store.putText(TEXT, { scope: { sessionId: 'one' } });
       await expectThere(store, one, true);
     },
@@ -79,7 +79,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/another-session-sees-nothing',
-    title: 'One session never sees or deletes what is of another',
+    title: 'A session never sees or deletes artifacts of another session',
     proves: ['AGT-11', '000 artifact_store'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -93,7 +93,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
       ];
       for (const other of [...others, { sessionId: 'min' }, { sessionId: 'MINE' }, { sessionId: 'mine%' }]) {
         await expectThere(store, ref, false, other);
-        expectEqual(await store.delete(ref.id, { scope: other }), false, 'nor can it be deleted from there');
+        expectEqual(await store.delete(ref.id, { scope: other }), false, 'another session cannot delete it');
       }
       for (const agreeing of [
         scope,
@@ -110,7 +110,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/unscoped-fails-every-filter',
-    title: 'An artifact of no scope fails every given part of a scope',
+    title: 'An artifact without a scope fails every scope filter',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -119,7 +119,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
       await expectThere(store, unscoped, true, { sessionId: null });
       for (const scope of [{ sessionId: 'any' }, { traceId: 'any' }, { userId: 'any' }, { sessionId: 'null' }]) {
         await expectThere(store, unscoped, false, scope);
-        expectEqual(await store.delete(unscoped.id, { scope }), false, 'nor can it be deleted with one');
+        expectEqual(await store.delete(unscoped.id, { scope }), false, 'it cannot be deleted with a scope');
       }
     },
   }),
@@ -146,17 +146,17 @@ export const SCOPE_CASES: ConformanceCase[] = [
       expectEqual(
         await listed(store),
         idsOf(() => true),
-        'all of them',
+        'lists all references',
       );
       expectEqual(
         await listed(store, { sessionId: 'odd' }),
         idsOf((n) => n % 2 === 1),
-        'those of a session',
+        'lists the references of a session',
       );
       expectEqual(
         await listed(store, { sessionId: 'odd', traceId: 'low' }),
         idsOf((n) => n % 2 === 1 && n < 5),
-        'of a session and trace',
+        'lists the references of a session and trace',
       );
       expectEqual(await listed(store, { sessionId: 'none' }), [], 'an unknown session has none');
       expectEqual(
@@ -169,7 +169,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/sessions-of-any-name',
-    title: 'Sessions of any name keep their artifacts apart',
+    title: 'Sessions with unusual names keep their artifacts apart',
     proves: ['GEN-5', 'AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -182,7 +182,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
         expectEqual(
           await listed(store, { sessionId }),
           [id],
-          `the session ${JSON.stringify(sessionId)} lists its own only`,
+          `the session ${JSON.stringify(sessionId)} lists only its own`,
         );
       }
     },
@@ -190,7 +190,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/parts-of-a-scope-never-meet',
-    title: 'The same name as user, session and trace is three scopes',
+    title: 'The same name as user, session and trace denotes three scopes',
     proves: ['GEN-5', 'AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -220,13 +220,20 @@ export const SCOPE_CASES: ConformanceCase[] = [
       await expectThere(theirs, ref, false, scope);
       expectEqual(await theirs.delete(ref.id), false, 'another tenant has nothing to delete');
       const named = { scope: { ...scope, tenantId: bench.tenantId } };
-      await expectCode('TENANT_MISMATCH', 'a view cannot ask for another tenant', () => theirs.get(ref.id, named));
-      await expectCode('TENANT_MISMATCH', 'nor store for it', () => theirs.putText(TEXT, named));
-      expect(sameBytes(await mine.get(ref.id), TEXT), 'its own tenant still has it');
+      await expectCode('TENANT_MISMATCH', 'a view refuses a scope with another tenant', () =>
+        theirs.get(ref.id, named),
+      );
+      await expectCode('TENANT_MISMATCH', 'a view refuses to store for another tenant', () =>
+        theirs.putText(TEXT, named),
+      );
+      expect(sameBytes(await mine.get(ref.id), TEXT), 'its own tenant still has the artifact');
       await theirs.delete((await theirs.putText(TEXT, { scope })).id);
       await bench.pass(10);
       await theirs.sweep({ grace: 1 });
-      expect(sameBytes(await mine.get(ref.id), TEXT), 'what another tenant deletes of the same bytes is its own');
+      expect(
+        sameBytes(await mine.get(ref.id), TEXT),
+        'another tenant deletes only its own reference to the same bytes',
+      );
     },
   }),
 ];

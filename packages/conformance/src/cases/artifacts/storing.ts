@@ -1,4 +1,4 @@
-/** Storing artifacts: bytes, texts and streams come back as they were, with everything they were given (AGT-11). */
+/** Storing artifacts: bytes, texts and streams are returned unchanged, with all of their metadata (AGT-11). */
 import type { ArtifactRef, ArtifactScope } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -12,15 +12,15 @@ const artifacts = casesOf('artifacts', 'artifacts');
 export const STORING_CASES: ConformanceCase[] = [
   artifacts({
     id: 'artifacts/bytes-come-back',
-    title: 'Bytes of any length come back as they were',
+    title: 'Bytes of any length are returned unchanged',
     proves: ['000 artifact_store', 'AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
       for (const length of [0, 1, 255, 256 * 1024 - 1, 256 * 1024, 256 * 1024 + 1, 1024 * 1024 + 7]) {
         const bytes = bytesOf(length);
         const ref = await store.putBytes(bytes);
-        expectEqual([ref.sizeBytes, ref.sha256], [length, sha256(bytes)], 'a reference tells size and SHA-256');
-        expect(sameBytes(await store.get(ref.id), bytes), `${length} bytes come back as they were`);
+        expectEqual([ref.sizeBytes, ref.sha256], [length, sha256(bytes)], 'a reference has size and SHA-256');
+        expect(sameBytes(await store.get(ref.id), bytes), `${length} bytes are returned unchanged`);
       }
     },
   }),
@@ -42,17 +42,17 @@ export const STORING_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/streams-in-and-out',
-    title: 'A stream of any pieces is stored as one artifact and read as a stream',
+    title: 'A stream with chunks of any size is stored as one artifact and read as a stream',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
       const bytes = bytesOf(1024 * 1024);
       const ref = await store.putStream(inPieces(bytes, [0, 1, 300_000, 7, 0, 262_144]), { filename: 'big.bin' });
       expectEqual([ref.sizeBytes, ref.sha256], [bytes.length, sha256(bytes)], 'size and hash are those of the whole');
-      expect(sameBytes(await store.get(ref.id), bytes), 'it can be read at once');
+      expect(sameBytes(await store.get(ref.id), bytes), 'the artifact can be read as bytes');
       const stream = await store.getStream(ref.id);
-      expect(stream, 'it can be read as a stream');
-      expect(sameBytes(Buffer.concat(await all(stream)), bytes), 'the stream gives the same bytes');
+      expect(stream, 'the artifact can be read as a stream');
+      expect(sameBytes(Buffer.concat(await all(stream)), bytes), 'the stream has the same bytes');
       const empty = await store.putStream(inPieces(new Uint8Array(0), []));
       expectEqual(empty.sizeBytes, 0, 'an empty stream is an empty artifact');
     },
@@ -60,7 +60,7 @@ export const STORING_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/broken-streams-leave-nothing',
-    title: 'A stream that breaks off leaves no reference',
+    title: 'A stream that fails leaves no reference',
     proves: ['AGT-11'],
     async run(bench) {
       async function* breaking() {
@@ -71,14 +71,14 @@ export const STORING_CASES: ConformanceCase[] = [
         () => 'stored',
         () => 'failed',
       );
-      expectEqual(await put, 'failed', 'the failure of the source is heard');
-      expectEqual(await listed(bench.tenant.artifacts), [], 'and nothing is listed');
+      expectEqual(await put, 'failed', 'the put rejects with the error of the source');
+      expectEqual(await listed(bench.tenant.artifacts), [], 'nothing is listed');
     },
   }),
 
   artifacts({
     id: 'artifacts/references-come-back-whole',
-    title: 'A reference comes back with everything it was given',
+    title: 'A reference is returned with everything it was stored with',
     proves: ['AGT-11', '000 artifact_store'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -94,13 +94,13 @@ export const STORING_CASES: ConformanceCase[] = [
         expectEqual<unknown>(ref[name as keyof ArtifactRef], value, `${name} is kept`);
       for (const [part, id] of Object.entries(scope))
         expectEqual(ref.scope[part as keyof ArtifactScope], id, `${part} is kept`);
-      expectEqual(await store.getRef(ref.id), ref, 'getRef gives what the put gave');
-      expectEqual((await store.list()).items, [ref], 'and so does the list');
+      expectEqual(await store.getRef(ref.id), ref, 'getRef returns the same reference as the put');
+      expectEqual((await store.list()).items, [ref], 'the list returns the same reference');
       const plain = await store.putText('plain');
       expectEqual(
         [plain.filename, plain.namespace, plain.source],
         [null, null, {}],
-        'what was not given is null or empty',
+        'omitted fields are null or empty',
       );
     },
   }),
@@ -119,7 +119,7 @@ export const STORING_CASES: ConformanceCase[] = [
           await store.exists(id),
           await store.delete(id),
         ];
-        expectEqual<unknown>(answers, [null, null, null, false, false], 'there is nothing under an unknown id');
+        expectEqual<unknown>(answers, [null, null, null, false, false], 'an unknown id has nothing');
       }
       expectEqual((await store.list()).items, [], 'and nothing is listed');
     },
@@ -127,7 +127,7 @@ export const STORING_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/copied-in-and-out',
-    title: 'What is stored is a copy, and so is what is read',
+    title: 'Stored bytes are copies, and so are returned bytes',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -138,19 +138,19 @@ export const STORING_CASES: ConformanceCase[] = [
       const read = await store.get(ref.id);
       expect(sameBytes(read, kept), 'changing bytes after they were stored changes nothing');
       read!.fill(0);
-      expect(sameBytes(await store.get(ref.id), kept), 'nor does changing what was read');
+      expect(sameBytes(await store.get(ref.id), kept), 'changing returned bytes changes nothing stored');
     },
   }),
 
   artifacts({
     id: 'artifacts/sources-keep-their-json',
-    title: 'The source of an artifact comes back deep-equal or is refused',
+    title: 'The source of an artifact is returned deep-equal or refused',
     proves: ['GEN-4'],
     async run(bench) {
       const store = bench.tenant.artifacts;
       for (const [name, json] of POISON_PAYLOADS) {
         const ref = await store.putText(name, { source: JSON.parse(json) });
-        expectEqual((await store.getRef(ref.id))?.source, JSON.parse(json), `${name} come back deep-equal`);
+        expectEqual((await store.getRef(ref.id))?.source, JSON.parse(json), `${name} are returned deep-equal`);
       }
       for (const [name, source] of unrepresentable()) {
         await expectCode('INVALID_PAYLOAD', `${name} is refused`, () =>
@@ -196,7 +196,9 @@ export const STORING_CASES: ConformanceCase[] = [
       );
       for (const text of [7 as never, 'a lone \ud800']) {
         expectField(
-          await expectCode('INVALID_ARGUMENT', 'what UTF-8 cannot hold is no text', () => store.putText(text)),
+          await expectCode('INVALID_ARGUMENT', 'text that UTF-8 cannot represent is refused', () =>
+            store.putText(text),
+          ),
           'text',
         );
       }

@@ -1,8 +1,8 @@
-/** Artifacts through a codec: bytes of any size, beside the same bytes without it. */
+/** Artifacts through a codec: bytes of any size, stored beside the same bytes without the codec. */
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { bytesOf, sameBytes, sha256 } from '../artifacts/samples.ts';
-import { newCodec } from './places.ts';
+import { newCodec } from './kept-payloads.ts';
 
 const KIB = 1_024;
 const SIZES = [0, 1, 256 * KIB - 1, 256 * KIB, 256 * KIB + 1, 700 * KIB];
@@ -14,7 +14,7 @@ async function* piecesOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
 export const ARTIFACT_CODEC_CASES: readonly ConformanceCase[] = [
   {
     id: 'artifacts/codec-bytes-come-back',
-    title: 'Bytes that pass a codec come back whole, and their reference speaks of them as they are',
+    title: 'Bytes that pass a codec are returned unchanged, and their reference describes the plain bytes',
     domain: 'artifacts',
     proves: ['AGT-11'],
     needs: ['artifacts', 'payloadCodec'],
@@ -27,22 +27,22 @@ export const ARTIFACT_CODEC_CASES: readonly ConformanceCase[] = [
         expectEqual(
           { sha256: ref.sha256, sizeBytes: ref.sizeBytes, source: ref.source },
           { sha256: sha256(bytes), sizeBytes: size, source },
-          'the reference is that of the bytes',
+          'the reference describes the plain bytes',
         );
-        expectEqual(await artifacts.getRef(ref.id), ref, 'also when it is read');
-        expect(sameBytes(await artifacts.get(ref.id), bytes), `${size} bytes come back`);
+        expectEqual(await artifacts.getRef(ref.id), ref, 'a reference that is read describes the plain bytes');
+        expect(sameBytes(await artifacts.get(ref.id), bytes), `${size} bytes are returned`);
         const streamed = await artifacts.putStream(piecesOf(bytes, 100_000), { source, ttl: null });
         expectEqual(streamed.id, ref.id, 'the same bytes as a stream are the same artifact');
         const chunks: Uint8Array[] = [];
         for await (const chunk of (await artifacts.getStream(ref.id))!) chunks.push(new Uint8Array(chunk));
-        expect(sameBytes(Buffer.concat(chunks), bytes), `${size} bytes come back as a stream`);
+        expect(sameBytes(Buffer.concat(chunks), bytes), `${size} bytes are returned as a stream`);
       }
     },
   },
 
   {
     id: 'artifacts/codec-beside-plain',
-    title: 'The same bytes stored with a codec and without are kept apart, and each reader gets its own',
+    title: 'The same bytes stored with and without a codec are kept apart, and each reader gets its own',
     domain: 'artifacts',
     proves: ['AGT-11'],
     needs: ['artifacts', 'payloadCodec'],
@@ -54,11 +54,11 @@ export const ARTIFACT_CODEC_CASES: readonly ConformanceCase[] = [
       const there = await encoded.putBytes(bytes, { scope: { sessionId: 'encoded' }, ttl: null });
       expect(
         sameBytes(await encoded.get(there.id), bytes),
-        'bytes that were stored plain before are stored encoded too',
+        'bytes that were stored plain before are also stored encoded',
       );
-      expect(sameBytes(await plain.get(here.id), bytes), 'and stay where they were');
+      expect(sameBytes(await plain.get(here.id), bytes), 'the plain bytes stay stored');
       expect(await plain.delete(there.id), 'a reference can be deleted without the codec');
-      expect(sameBytes(await plain.get(here.id), bytes), 'and takes nothing of the other with it');
+      expect(sameBytes(await plain.get(here.id), bytes), 'deleting it keeps the other reference');
     },
   },
 ];

@@ -1,4 +1,4 @@
-/** Payload codecs: what passes one comes back as it was, is stored unreadable, and is never mixed up with what is plain. */
+/** Payload codecs: values are returned unchanged, stored unreadable and never confused with plain ones. */
 import type { ConformanceCase } from '../../kit.ts';
 import { ARTIFACT_CODEC_CASES } from './artifacts.ts';
 import { KEY_CASES } from './keys.ts';

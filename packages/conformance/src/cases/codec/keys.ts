@@ -1,4 +1,4 @@
-/** Keys: older ones stay readable, and a destroyed one takes what it encrypted with it. */
+/** Codec keys: old keys stay readable, and destroying a key makes its payloads unreadable. */
 import { randomBytes } from 'node:crypto';
 import { encryption, type FeedOptions, type KeyRing } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
@@ -6,12 +6,12 @@ import type { ConformanceCase } from '../../kit.ts';
 import { generalCase, runsCase } from '../define.ts';
 import { runEvent } from '../runs/events.ts';
 import { feedMark, pagedFeed } from '../runs/feed-pages.ts';
-import { keptPayloads } from './places.ts';
+import { keptPayloads } from './kept-payloads.ts';
 
 export const KEY_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/feed-passes-over-destroyed-keys',
-    title: 'The feed stops at an event whose key was destroyed, or passes over it where that is asked for',
+    title: 'The feed stops at an event whose key was destroyed, or skips it when asked to',
     proves: ['GEN-10'],
     needs: ['payloadCodec', 'runs.feed'],
     async run(bench) {
@@ -25,15 +25,17 @@ export const KEY_CASES: readonly ConformanceCase[] = [
       rings.delete(bench.tenantId);
       const read = async (options: FeedOptions) =>
         (await pagedFeed(store, 1, options)).map(({ event }) => event.runSeq);
-      await expectCode('CODEC_FAILED', 'nothing is passed over unasked', () => read(own));
+      await expectCode('CODEC_FAILED', 'nothing is skipped by default', () => read(own));
       expectEqual(await read({ ...own, unreadable: 'skip' }), [2], 'an event without a payload needs no key');
-      await expectCode('INVALID_ARGUMENT', 'no other word', () => read({ ...own, unreadable: 'keep' as 'skip' }));
+      await expectCode('INVALID_ARGUMENT', 'another value is refused', () =>
+        read({ ...own, unreadable: 'keep' as 'skip' }),
+      );
     },
   }),
 
   generalCase({
     id: 'general/codec-keys-are-changed',
-    title: 'After a change of keys old payloads are read with the old key and new ones written with the new',
+    title: 'After a key rotation, old payloads are read with the old key and new ones are written with the new',
     proves: ['GEN-4'],
     needs: ['payloadCodec'],
     async run(bench) {
@@ -46,17 +48,22 @@ export const KEY_CASES: readonly ConformanceCase[] = [
         await save(before, older, { text: 'old' });
         await save(after, newer, { text: 'new' });
         expectEqual<unknown>(await load(after, older), { text: 'old' }, `the old ${name} is read`);
-        expectEqual<unknown>(await load(retired, newer), { text: 'new' }, `the new ${name} does not take the old key`);
-        const error = await expectCode('CODEC_FAILED', `the old ${name} does`, () => load(retired, older));
-        expectEqual(error.keyId, 'old', 'and the error names it');
+        expectEqual<unknown>(
+          await load(retired, newer),
+          { text: 'new' },
+          `the new ${name} cannot be read with the old key`,
+        );
+        const error = await expectCode('CODEC_FAILED', `the old ${name} can be read with the old key`, () =>
+          load(retired, older),
+        );
+        expectEqual(error.keyId, 'old', 'the error names the key');
       }
     },
   }),
 
   generalCase({
     id: 'general/codec-key-destroyed',
-    title:
-      'A tenant whose key is destroyed can be neither read nor written, and still be removed; others are as before',
+    title: 'A tenant whose key is destroyed can be deleted but neither read nor written; other tenants are unaffected',
     proves: ['GEN-10'],
     needs: ['payloadCodec', 'runs', 'memory'],
     async run(bench) {
@@ -69,13 +76,13 @@ export const KEY_CASES: readonly ConformanceCase[] = [
       await store.runs.appendEvent(event);
       await store.agents.saveMemoryState(key, { text: 'secret' });
       rings.delete(bench.tenantId);
-      await expectCode('CODEC_FAILED', 'events are gone', () => store.runs.fetchEvents(runId));
-      await expectCode('CODEC_FAILED', 'memory is gone', () => store.agents.loadMemoryState(key));
-      await expectCode('CODEC_FAILED', 'nothing is written in the clear', () => store.runs.appendEvent({ ...event }));
+      await expectCode('CODEC_FAILED', 'events are unreadable', () => store.runs.fetchEvents(runId));
+      await expectCode('CODEC_FAILED', 'memory is unreadable', () => store.agents.loadMemoryState(key));
+      await expectCode('CODEC_FAILED', 'nothing is written in plain text', () => store.runs.appendEvent({ ...event }));
       expectEqual(await store.runs.headSeq(runId), 1, 'nothing was written');
       expect((await store.runs.verify(runId)).ok, 'the chain is verified without the key');
       expect(await store.runs.deleteRun(runId), 'the run can be deleted');
-      expect(await store.agents.deleteMemoryState(key), 'and the memory state');
+      expect(await store.agents.deleteMemoryState(key), 'the memory state can be deleted');
     },
   }),
 ];

@@ -1,39 +1,39 @@
-/** What passes a codec comes back as it was sent, with everything else a store promises. */
+/** Payloads through a codec are returned as sent, and all other promises still hold. */
 import { randomBytes } from 'node:crypto';
 import { type EncodedPayload, type JsonObject, type PayloadCodec, type PayloadContext, replay } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { generalCase, runsCase } from '../define.ts';
 import { runEvent } from '../runs/events.ts';
-import { KEY_ID, keptPayloads, newCodec } from './places.ts';
+import { KEY_ID, keptPayloads, newCodec } from './kept-payloads.ts';
 
 const VALUES: readonly JsonObject[] = [{ text: 'wave 🌊' }, { text: 'again and again '.repeat(25) }];
 
-/** Gives everything as it is and writes down where that was. */
-function noting(places: PayloadContext[]): PayloadCodec {
-  const note = (payload: EncodedPayload, place: PayloadContext) => {
-    places.push(place);
+/** Returns every payload unchanged and records its context. */
+function recording(contexts: PayloadContext[]): PayloadCodec {
+  const record = (payload: EncodedPayload, context: PayloadContext) => {
+    contexts.push(context);
     return payload;
   };
-  return { encrypts: false, formOf: () => 'noted', encode: note, decode: (payload) => payload };
+  return { encrypts: false, formOf: () => 'noted', encode: record, decode: (payload) => payload };
 }
 
-const textOf = ({ tenantId, kind, owner, item }: PayloadContext) => JSON.stringify([tenantId, kind, owner, item]);
+const contextKey = ({ tenantId, kind, owner, item }: PayloadContext) => JSON.stringify([tenantId, kind, owner, item]);
 
 export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
   generalCase({
     id: 'general/codec-gives-back-what-was-sent',
-    title: 'What passes a codec comes back as it was sent, and unknown things stay unknown',
+    title: 'Values that pass a codec are returned as sent, and unknown keys stay unknown',
     proves: ['GEN-4'],
     needs: ['payloadCodec'],
     async run(bench) {
       const store = bench.encoded(newCodec());
       for (const { name, save, load } of keptPayloads(bench)) {
-        expectEqual(await load(store, bench.id()), undefined, `an unknown ${name} is none`);
+        expectEqual(await load(store, bench.id()), undefined, `an unknown ${name} is not found`);
         for (const value of VALUES) {
           const id = bench.id();
           await save(store, id, value);
-          expectEqual<unknown>(await load(store, id), value, `the ${name} is what was sent`);
+          expectEqual<unknown>(await load(store, id), value, `the ${name} is returned as sent`);
         }
       }
     },
@@ -41,7 +41,7 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
 
   generalCase({
     id: 'general/codec-leaves-nothing-readable',
-    title: 'Without the codec nothing can be read of what passed it, and the error names the key',
+    title: 'Encoded values cannot be read without the codec, and the error names the key',
     proves: ['GEN-4', 'GEN-1'],
     needs: ['payloadCodec'],
     async run(bench) {
@@ -50,8 +50,8 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
         const id = bench.id();
         await save(store, id, VALUES[0]!);
         const error = await expectCode('CODEC_FAILED', `the ${name} is refused`, () => load(bench.tenant, id));
-        expectEqual(error.keyId, KEY_ID, 'the error names the key it takes');
-        expect(!error.retryable && error.message.includes(KEY_ID), 'and says so in words');
+        expectEqual(error.keyId, KEY_ID, 'the error names the required key');
+        expect(!error.retryable && error.message.includes(KEY_ID), 'the message names the required key');
         await expectCode('CODEC_FAILED', `another key of that id does not open the ${name}`, () =>
           load(bench.encoded(newCodec()), id),
         );
@@ -61,7 +61,7 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
 
   generalCase({
     id: 'general/codec-refuses-plain-payloads',
-    title: 'Where encryption is required, what was stored without it is refused',
+    title: 'When encryption is required, values stored without it are refused',
     proves: ['GEN-4'],
     needs: ['payloadCodec'],
     async run(bench) {
@@ -76,25 +76,25 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
 
   generalCase({
     id: 'general/codec-places-are-apart',
-    title: 'Each payload is encoded for a place of its own, so that none can stand in for another',
+    title: 'Each payload is encoded for its own context, so that none can be swapped for another',
     proves: ['GEN-5', 'GEN-10'],
     needs: ['payloadCodec'],
     async run(bench) {
-      const places: PayloadContext[] = [];
-      const store = bench.encoded(noting(places));
+      const contexts: PayloadContext[] = [];
+      const store = bench.encoded(recording(contexts));
       for (const { name, save } of keptPayloads(bench)) {
-        const seen = new Set(places.map(textOf));
+        const seen = new Set(contexts.map(contextKey));
         for (const text of ['one', 'two']) {
-          const before = places.length;
+          const before = contexts.length;
           await save(store, bench.id(), { text });
-          // The bytes of an artifact are tied to it by their hash, which is only known at their end.
-          const fresh = places.slice(before).filter(({ kind }) => kind !== 'artifact-bytes');
+          // The bytes of an artifact are bound to it by their hash, which is only known after the last byte.
+          const fresh = contexts.slice(before).filter(({ kind }) => kind !== 'artifact-bytes');
           expect(fresh.length > 0, `the ${name} passes the codec`);
           expect(
-            fresh.every((place) => place.tenantId === bench.tenantId && !seen.has(textOf(place))),
-            `the ${name} has a place of its own, in its tenant`,
+            fresh.every((context) => context.tenantId === bench.tenantId && !seen.has(contextKey(context))),
+            `the ${name} has its own context, in its tenant`,
           );
-          for (const place of fresh) seen.add(textOf(place));
+          for (const context of fresh) seen.add(contextKey(context));
         }
       }
     },
@@ -102,7 +102,7 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
 
   generalCase({
     id: 'general/codec-limits-count-plain-bytes',
-    title: 'A payload may be as large as without a codec, and is stored whole although its stored form is larger',
+    title: 'The size limit counts plain bytes: a payload of the limit is stored though its encoded form is larger',
     proves: ['GEN-4'],
     needs: ['payloadCodec', 'runs', 'memory'],
     async run(bench) {
@@ -115,11 +115,14 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
       const runId = bench.id('run');
       const payload = largest(eventPayloadBytes);
       await store.runs.appendEvent(runEvent(bench, { runId, payload }));
-      expect((await store.runs.fetchEvents(runId))[0]?.payload?.text === payload.text, 'the event comes back whole');
+      expect(
+        (await store.runs.fetchEvents(runId))[0]?.payload?.text === payload.text,
+        'the event is returned unchanged',
+      );
       const key = bench.id('key');
       const state = largest(documentBytes);
       await store.agents.saveMemoryState(key, state);
-      expect((await store.agents.loadMemoryState(key))?.text === state.text, 'the memory state comes back whole');
+      expect((await store.agents.loadMemoryState(key))?.text === state.text, 'the memory state is returned unchanged');
       await expectCode('PAYLOAD_TOO_LARGE', 'one byte more is refused', () =>
         store.runs.appendEvent(runEvent(bench, { runId, payload: { text: `${payload.text}1` } })),
       );
@@ -128,7 +131,7 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
 
   generalCase({
     id: 'general/reserved-member-is-refused',
-    title: 'A payload with the member that marks encoded ones is refused before anything is written',
+    title: 'A payload with the member that marks encoded payloads is refused before anything is written',
     proves: ['GEN-4', 'GEN-1'],
     needs: ['runs', 'memory'],
     async run({ tenant, tenantId, id }) {
@@ -138,21 +141,23 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
         tenant.runs.appendEvent(runEvent({ tenantId }, { runId, payload: forged })),
       );
       expectEqual(refused.field, 'payload.$tidemark', 'the error names the member');
-      await expectCode('INVALID_PAYLOAD', 'so is a memory state', () => tenant.agents.saveMemoryState(key, forged));
+      await expectCode('INVALID_PAYLOAD', 'a memory state with it is refused', () =>
+        tenant.agents.saveMemoryState(key, forged),
+      );
       expectEqual(await tenant.runs.headSeq(runId), 0, 'no event was written');
-      expectEqual(await tenant.agents.loadMemoryState(key), null, 'and no state');
+      expectEqual(await tenant.agents.loadMemoryState(key), null, 'no state was written');
       await tenant.agents.saveMemoryState(key, { deeper: forged });
       expectEqual(
         await tenant.agents.loadMemoryState(key),
         { deeper: forged },
-        'further down it is a name like any other',
+        'in nested objects the member is allowed',
       );
     },
   }),
 
   generalCase({
     id: 'general/codec-failure-loses-no-pause',
-    title: 'A pause that was loaded or claimed without its codec is still there for those who have it',
+    title: 'Loading or claiming a pause without its codec fails and does not consume it',
     proves: ['AGT-4'],
     needs: ['payloadCodec', 'pauses'],
     async run(bench) {
@@ -164,15 +169,17 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
       );
       const again = await replay(store, error.write!, { withheld: loaded });
       expectEqual<unknown>(again, { step: 7 }, 'replayed with the codec, the same load returns the payload');
-      await expectCode('CODEC_FAILED', 'so is a claim', () => bench.tenant.agents.claimPause(claimed));
+      await expectCode('CODEC_FAILED', 'a claim without the codec is refused', () =>
+        bench.tenant.agents.claimPause(claimed),
+      );
       const claim = await store.agents.claimPause(claimed);
-      expectEqual<unknown>(claim?.payload, { step: 7 }, 'and the pause can be claimed at once');
+      expectEqual<unknown>(claim?.payload, { step: 7 }, 'the pause can be claimed immediately');
     },
   }),
 
   runsCase({
     id: 'runs/codec-keeps-chain-and-duplicates',
-    title: 'With a codec the chain covers what is stored, and a duplicate is compared by what it says',
+    title: 'With a codec the hash chain covers the stored form, and duplicates are compared by plain payload',
     proves: ['RUN-4', 'RUN-17'],
     needs: ['payloadCodec'],
     async run(bench) {
@@ -183,10 +190,10 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
       const again = await store.runs.appendEvent({ ...event, payload: { b: 2, a: 1 } });
       expect(again.idempotent && again.payloadMatches === true, 'the same payload in another order matches');
       const other = await store.runs.appendEvent({ ...event, payload: { a: 1, b: 3 } });
-      expect(other.idempotent && other.payloadMatches === false, 'another payload does not');
+      expect(other.idempotent && other.payloadMatches === false, 'another payload does not match');
       for (const view of [store, bench.tenant]) {
         const { ok, events } = await view.runs.verify(runId);
-        expectEqual({ ok, events }, { ok: true, events: 2 }, 'the chain is verified with the codec and without');
+        expectEqual({ ok, events }, { ok: true, events: 2 }, 'the chain verifies with the codec and without');
       }
     },
   }),

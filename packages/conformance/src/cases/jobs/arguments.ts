@@ -60,7 +60,7 @@ const WRONG: readonly [field: string, call: Call][] = [
 export const ARGUMENT_CASES: readonly ConformanceCase[] = [
   jobsCase({
     id: 'jobs/wrong-arguments',
-    title: 'a wrong argument is refused with the field and the rule, and nothing is written',
+    title: 'an invalid argument is refused with its field and the rule, and nothing is written',
     proves: ['GEN-2', 'KV-7'],
     async run(bench) {
       const { jobs, kv } = bench.tenant;
@@ -69,15 +69,15 @@ export const ARGUMENT_CASES: readonly ConformanceCase[] = [
       for (const [field, call] of WRONG) {
         const error = await expectCode('INVALID_ARGUMENT', `a wrong ${field} is refused`, () => call(jobs));
         expectEqual(error.field, field, 'the error names the field');
-        expect(error.rule, `and the rule that ${field} broke`);
+        expect(error.rule, `the error states the rule that ${field} broke`);
       }
       const known: OverdueJob = { job: before, reason: 'lease ended' };
       const state = await expectCode('INVALID_ARGUMENT', 'a held job is not due', () =>
         jobs.recover({ ...known, reason: 'due' }),
       );
-      expectEqual(state.field, 'overdue.job.state', 'and the error says what does not fit');
-      expectEqual(await seen(bench, 'job'), before, 'the job is as it was');
-      expectEqual((await kv.scanPage('gbe.state.tasks.')).items.length, 1, 'and no other came to be');
+      expectEqual(state.field, 'overdue.job.state', 'the error states what does not fit');
+      expectEqual(await seen(bench, 'job'), before, 'the job is unchanged');
+      expectEqual((await kv.scanPage('gbe.state.tasks.')).items.length, 1, 'no other job was created');
     },
   }),
 ];

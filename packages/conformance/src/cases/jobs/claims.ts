@@ -1,4 +1,4 @@
-/** Claiming: one winner, one step, and the same claim when it is sent again. */
+/** Claiming: one winner, in one step, and the same claim on retry. */
 import type { ClaimedJob, JobStore } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -21,20 +21,20 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
       expectEqual(
         { state: record?.state, worker: record?.worker, claim: record?.claim_id },
         { state: 'claimed', worker: 'ada', claim: claim.claimId },
-        'the record says who holds it',
+        'the record has worker and claim id',
       );
-      expectEqual(claim.job.timeoutAt, claim.job.updatedAt + 90_000, 'the lease counts from the claim');
-      expect(claim.job.updatedAt > job.updatedAt, 'and the claim is a change');
-      expectEqual(claim.job, await seen(bench, 'job'), 'the claim gives the job as it stands');
+      expectEqual(claim.job.timeoutAt, claim.job.updatedAt + 90_000, 'the lease starts at the claim');
+      expect(claim.job.updatedAt > job.updatedAt, 'the claim updates the job');
+      expectEqual(claim.job, await seen(bench, 'job'), 'the claim returns the current job');
       const fallback = await held(bench, 'fallback');
-      expect(fallback.claimId !== claim.claimId, 'every claim has an id of its own');
+      expect(fallback.claimId !== claim.claimId, 'every claim has its own id');
       const minute = (await bench.tenant.jobs.enqueue(ref('minute'))) && (await claimMinute(bench.tenant.jobs));
-      expectEqual(minute, 60_000, 'a lease is a minute unless it is told otherwise');
+      expectEqual(minute, 60_000, 'the default lease is a minute');
     },
   }),
   jobsCase({
     id: 'jobs/one-claim-wins',
-    title: 'of many workers that claim the same job at once exactly one gets it',
+    title: 'of workers that claim the same job concurrently exactly one gets it',
     proves: ['003 Worker claiming', 'KV-7'],
     async run(bench) {
       const clients = [bench.tenant.jobs, await peerJobs(bench)];
@@ -45,13 +45,13 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
         );
         const won = claims.filter((it) => it !== null);
         expectEqual(won.length, 1, 'exactly one claim wins');
-        expectEqual((await seen(bench, `job-${round}`)).worker, won[0]!.job.worker, 'and the winner holds the job');
+        expectEqual((await seen(bench, `job-${round}`)).worker, won[0]!.job.worker, 'the winner holds the job');
       }
     },
   }),
   jobsCase({
     id: 'jobs/each-job-to-one-worker',
-    title: 'many workers that ask for the next job at once get all jobs, each once',
+    title: 'workers that ask for the next job concurrently get all jobs, each once',
     proves: ['KV-7'],
     async run(bench) {
       const clients = [bench.tenant.jobs, await peerJobs(bench)];
@@ -61,12 +61,12 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
       );
       const ids = claims.flatMap((it) => it?.taskId ?? []);
       expectEqual(new Set(ids).size, ids.length, 'no job went to two workers');
-      expectEqual(ids.length, 30, 'and no worker went away while there was one left');
+      expectEqual(ids.length, 30, 'no worker got null while a job was left');
     },
   }),
   jobsCase({
     id: 'jobs/claim-sent-again',
-    title: 'a claim sent again with its claim id is the same claim, by key and by type',
+    title: 'a claim retried with its claim id is the same claim, by key and by type',
     proves: ['KV-7', 'GEN-8'],
     async run(bench) {
       const clients = [bench.tenant.jobs, await peerJobs(bench)];
@@ -75,7 +75,7 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
       const first = await clients[0]!.claim({ taskType: TYPE }, options);
       expectEqual(first?.taskId, 'job-1', 'the first claim takes the first job');
       for (const jobs of clients) {
-        expectEqual(await jobs.claim({ taskType: TYPE }, options), first, 'sent again it is the same claim');
+        expectEqual(await jobs.claim({ taskType: TYPE }, options), first, 'the retried claim is the same claim');
         expectEqual(await jobs.claim(ref('job-1'), options), first, 'also by the key of the job');
       }
       const other = await clients[1]!.claim({ taskType: TYPE }, { ...options, claimId: bench.id('claim') });
@@ -84,7 +84,7 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/claim-retried-after-the-end',
-    title: 'a claim that is retried after its job has ended returns that job as it is, and takes no other',
+    title: 'a claim retried after its job has ended returns that job as it is and takes no other',
     proves: ['KV-7', 'GEN-8'],
     async run(bench) {
       const clients = [bench.tenant.jobs, await peerJobs(bench)];
@@ -116,14 +116,14 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
           );
           expectEqual((await client.claim(ref(how), options))?.job, now, 'also by the key of the job');
         }
-        expectEqual(await seen(bench, how), now, 'which stays as it is');
+        expectEqual(await seen(bench, how), now, 'the job is unchanged');
       }
-      expectEqual(await nextId(jobs), 'spare', 'and no other job was taken');
+      expectEqual(await nextId(jobs), 'spare', 'no other job was taken');
     },
   }),
   jobsCase({
     id: 'jobs/claim-retried-at-once',
-    title: 'retries of one claim that arrive at once take one job between them',
+    title: 'concurrent retries of one claim take one job in total',
     proves: ['KV-7', 'GEN-8'],
     async run(bench) {
       const clients = [bench.tenant.jobs, await peerJobs(bench)];
@@ -138,12 +138,12 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
         expectEqual([ids.length, new Set(ids).size], [3, 1], 'every retry returns the same job');
       }
       const { items } = await bench.tenant.jobs.list('pending', { taskType: TYPE });
-      expectEqual(items.length, 8, 'and each claim has taken one');
+      expectEqual(items.length, 8, 'each claim has taken one job');
     },
   }),
   jobsCase({
     id: 'jobs/nothing-to-claim',
-    title: 'a job that is missing, held or over cannot be claimed, and stays as it is',
+    title: 'a job that is missing, held or ended cannot be claimed and stays unchanged',
     proves: ['KV-7'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -154,16 +154,16 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
       await jobs.cancel(ref('stopped'));
       for (const taskId of ['missing', 'held', 'done', 'dead', 'stopped']) {
         const before = await jobs.get(ref(taskId));
-        expectEqual(await jobs.claim(ref(taskId), { worker: 'eve' }), null, `job ${taskId} is not given`);
-        expectEqual(await jobs.get(ref(taskId)), before, `job ${taskId} is as it was`);
+        expectEqual(await jobs.claim(ref(taskId), { worker: 'eve' }), null, `job ${taskId} is not claimed`);
+        expectEqual(await jobs.get(ref(taskId)), before, `job ${taskId} is unchanged`);
       }
-      expectEqual(await jobs.claim({ taskType: TYPE }, { worker: 'eve' }), null, 'nor is any handed out');
-      expectEqual((await jobs.heartbeat(held)).state, 'claimed', 'the holder is not disturbed');
+      expectEqual(await jobs.claim({ taskType: TYPE }, { worker: 'eve' }), null, 'no job is claimed by type');
+      expectEqual((await jobs.heartbeat(held)).state, 'claimed', 'the holder is not affected');
     },
   }),
   jobsCase({
     id: 'jobs/signs-of-life',
-    title: 'heartbeats and steps start the lease anew, and steps are written with their time',
+    title: 'heartbeats and steps renew the lease, and steps are stored with their time',
     proves: ['003 Step completion', 'KV-7'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -171,7 +171,7 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
       await bench.pass(3);
       const beat = await jobs.heartbeat(claim);
       expectEqual([beat.state, beat.timeoutAt! - beat.updatedAt], ['claimed', 120_000], 'a heartbeat renews the lease');
-      expect(beat.timeoutAt! > claim.job.timeoutAt!, 'from now on');
+      expect(beat.timeoutAt! > claim.job.timeoutAt!, 'the lease starts at the heartbeat');
       await bench.pass(3);
       const step = await jobs.progress(claim, { currentStep: 1, stepCount: 5 }, { lease: 30_000 });
       expectEqual(
@@ -179,7 +179,7 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
         ['running', 1, 5, 30_000],
         'a step writes state, step and times together',
       );
-      expect(step.updatedAt > beat.updatedAt, 'and is a change');
+      expect(step.updatedAt > beat.updatedAt, 'a step updates the job');
       expectEqual((await jobs.heartbeat(claim)).state, 'running', 'a heartbeat leaves the state alone');
       expectEqual((await jobs.progress(claim, { currentStep: 2 })).stepCount, 5, 'the count of steps stays');
     },

@@ -1,4 +1,4 @@
-/** Fencing: who lost a claim hears of it and changes nothing (KV-7). */
+/** Fencing: a worker that lost its claim gets CLAIM_LOST and changes nothing (KV-7). */
 import type { JobClaim, JobStore } from '@tidemark/core';
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -13,7 +13,7 @@ const WORKER_CALLS: readonly [name: string, call: (jobs: JobStore, claim: JobCla
   ['failing for good', (jobs, claim) => jobs.fail(claim, { error: 'theirs', retry: false })],
 ];
 
-/** Every call of the worker that lost the job is refused, and the job stays as it is. */
+/** Expects that every call of the worker that lost the job is refused and changes nothing. */
 async function expectFenced(bench: Bench, taskId: string, claim: JobClaim, because: string): Promise<void> {
   const before = await seen(bench, taskId);
   for (const [name, call] of WORKER_CALLS) {
@@ -25,27 +25,31 @@ async function expectFenced(bench: Bench, taskId: string, claim: JobClaim, becau
 export const FENCING_CASES: readonly ConformanceCase[] = [
   jobsCase({
     id: 'jobs/fenced-after-a-sweep',
-    title: 'a worker whose lease ended and was swept gets CLAIM_LOST and changes nothing, however late it comes',
+    title: 'a worker whose lease expired and was swept gets CLAIM_LOST and changes nothing, however late it calls',
     proves: ['KV-7', 'KV-8'],
     async run(bench) {
       const zombie = await lapsed(bench, 'job');
-      await expectFenced(bench, 'job', zombie, 'the job waits for another');
+      await expectFenced(bench, 'job', zombie, 'the job waits for another worker');
       const heir = await claimed(bench, 'job');
-      await expectFenced(bench, 'job', zombie, 'another holds the job');
+      await expectFenced(bench, 'job', zombie, 'another worker holds the job');
       await bench.tenant.jobs.progress(heir, { currentStep: 1 });
-      await expectFenced(bench, 'job', zombie, 'another works on the job');
+      await expectFenced(bench, 'job', zombie, 'another worker works on the job');
       await bench.tenant.jobs.complete(heir, { resultRef: 'mine' });
-      await expectFenced(bench, 'job', zombie, 'another completed the job');
+      await expectFenced(bench, 'job', zombie, 'another worker completed the job');
     },
   }),
   jobsCase({
     id: 'jobs/late-but-not-swept',
-    title: 'a worker that is late keeps its job until a sweep takes it',
+    title: 'a late worker keeps its job until a sweep takes it',
     proves: ['KV-7'],
     async run(bench) {
       const claim = await held(bench, 'job', {}, 20);
       await bench.pass(40);
-      expectEqual((await bench.tenant.jobs.complete(claim)).state, 'completed', 'nobody else could have begun it');
+      expectEqual(
+        (await bench.tenant.jobs.complete(claim)).state,
+        'completed',
+        'no other worker could have started it',
+      );
     },
   }),
   jobsCase({
@@ -58,36 +62,36 @@ export const FENCING_CASES: readonly ConformanceCase[] = [
       expectEqual([job?.state, job?.timeoutAt], ['cancelled', undefined], 'a held job can be cancelled');
       await expectFenced(bench, 'job', claim, 'the job was cancelled');
       expectEqual(await bench.tenant.jobs.cancel(ref('job'), { ttl: 1 }), job, 'cancelling it again changes nothing');
-      expectEqual(await bench.tenant.jobs.cancel(ref('missing')), null, 'a job that is not there cannot be cancelled');
+      expectEqual(await bench.tenant.jobs.cancel(ref('missing')), null, 'a missing job cannot be cancelled');
     },
   }),
   jobsCase({
     id: 'jobs/made-up-claims',
-    title: 'a claim that nobody was given moves nothing',
+    title: 'a made-up claim id changes nothing',
     proves: ['KV-7'],
     async run(bench) {
       await held(bench, 'job');
       await expectFenced(bench, 'job', { ...ref('job'), claimId: bench.id('claim') }, 'the claim is made up');
-      await expectCode('CLAIM_LOST', 'a claim on a job that is not there is lost', () =>
+      await expectCode('CLAIM_LOST', 'a claim on a missing job is lost', () =>
         bench.tenant.jobs.heartbeat({ ...ref('missing'), claimId: 'c' }),
       );
-      expectEqual(await bench.tenant.jobs.get(ref('missing')), null, 'and makes no job');
+      expectEqual(await bench.tenant.jobs.get(ref('missing')), null, 'no job is created');
     },
   }),
   jobsCase({
     id: 'jobs/ended-is-final',
-    title: 'a job that has ended is moved by nobody, its own worker included',
+    title: 'a job that has ended cannot be changed, not even by its own worker',
     proves: ['KV-7'],
     async run(bench) {
       const { jobs } = bench.tenant;
       const claim = await held(bench, 'done');
       const done = await jobs.complete(claim, { resultRef: 'r' });
-      await expectCode('CLAIM_LOST', 'it cannot fail', () => jobs.fail(claim, { error: 'late' }));
-      await expectCode('CLAIM_LOST', 'nor go on', () => jobs.progress(claim, { currentStep: 2 }));
-      await expectCode('CLAIM_LOST', 'nor live', () => jobs.heartbeat(claim));
+      await expectCode('CLAIM_LOST', 'an ended job cannot be failed', () => jobs.fail(claim, { error: 'late' }));
+      await expectCode('CLAIM_LOST', 'an ended job cannot progress', () => jobs.progress(claim, { currentStep: 2 }));
+      await expectCode('CLAIM_LOST', 'an ended job takes no heartbeat', () => jobs.heartbeat(claim));
       expectEqual(await jobs.cancel(ref('done')), done, 'cancelling it changes nothing');
       await expectCode('CONFLICT', 'a completed job is not requeued', () => jobs.requeue(ref('done')));
-      expectEqual(await seen(bench, 'done'), done, 'it is as it ended');
+      expectEqual(await seen(bench, 'done'), done, 'the job stays as it ended');
       const dead = await held(bench, 'dead', {}, LONG);
       await jobs.fail(dead, { error: 'no', retry: false });
       await expectCode('CLAIM_LOST', 'a failed job cannot be completed', () => jobs.complete(dead));

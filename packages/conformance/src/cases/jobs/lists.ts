@@ -1,4 +1,4 @@
-/** Lists of jobs by state, and the types there are. */
+/** Lists of jobs by state, and of the types in a state. */
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { jobsCase } from '../define.ts';
@@ -8,7 +8,7 @@ import { claimed, enqueued, held, ref, TYPE } from './samples.ts';
 export const LIST_CASES: readonly ConformanceCase[] = [
   jobsCase({
     id: 'jobs/listed-by-state',
-    title: 'every job is listed under its state and no other, delayed ones apart',
+    title: 'every job is listed under its own state only, delayed jobs separately',
     proves: ['KV-7'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -28,7 +28,7 @@ export const LIST_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/longest-untouched-first',
-    title: 'a list of one type begins with the job that was untouched for longest, and pages join without loss',
+    title: 'a list of one type starts with the least recently updated job, and its pages join without loss',
     proves: ['KV-7'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -43,7 +43,7 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       const page = (cursor: string | undefined) => jobs.list('claimed', { taskType: 'email-send', limit: 2, cursor });
       const listed = (await allPages(page)).map((it) => it.taskId);
       const order = [1, 2, 4, 5, 6, 7, 3].map((n) => `job-${n}`);
-      expectEqual(listed, order, 'the one that gave a sign of life comes last');
+      expectEqual(listed, order, 'the job with a heartbeat comes last');
       const all = (await allPages((cursor) => jobs.list('claimed', { limit: 3, cursor }))).map((it) => it.taskId);
       expectEqual(all.toSorted(), [...order, 'elsewhere'].toSorted(), 'without a type all types are listed');
       const foreign = (await jobs.list('claimed', { limit: 1 })).next;
@@ -54,7 +54,7 @@ export const LIST_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/types-of-a-state',
-    title: 'the types that have a job in a state are known, each once, also when one begins like another',
+    title: 'lists each type that has a job in a state once, including a type that is a prefix of another',
     proves: ['KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -63,17 +63,17 @@ export const LIST_CASES: readonly ConformanceCase[] = [
         for (const n of upTo(2)) await jobs.enqueue({ taskType, taskId: `job-${n}` });
       }
       await jobs.enqueue({ taskType: 'later', taskId: 'job', delay: '1h' });
-      expectEqual((await jobs.types('pending')).toSorted(), types.toSorted(), 'every type is given once');
-      expectEqual(await jobs.types('delayed'), ['later'], 'delayed jobs have types of their own');
-      expectEqual(await jobs.types('claimed'), [], 'a state without jobs has none');
+      expectEqual((await jobs.types('pending')).toSorted(), types.toSorted(), 'every type is listed once');
+      expectEqual(await jobs.types('delayed'), ['later'], 'delayed jobs are listed by type separately');
+      expectEqual(await jobs.types('claimed'), [], 'a state without jobs has no types');
       await enqueued(bench, 'job');
       await claimed(bench, 'job');
-      expectEqual(await jobs.types('claimed'), ['email-send'], 'and types come with their jobs');
+      expectEqual(await jobs.types('claimed'), ['email-send'], 'types are listed once they have jobs');
     },
   }),
   jobsCase({
     id: 'jobs/full-last-pages',
-    title: 'a list whose last page is exactly full ends with it',
+    title: 'a list whose last page is exactly full has no further page',
     proves: ['KV-7'],
     async run(bench) {
       const { jobs } = bench.tenant;

@@ -1,4 +1,4 @@
-/** Sweeps (KV-8): what is overdue is found through the index and pushed once. */
+/** Sweeps (KV-8): overdue jobs are found through the index and pushed once. */
 import type { JobClaim, OverdueReason } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -20,13 +20,13 @@ import {
   TYPE,
 } from './samples.ts';
 
-/** Long enough for a slow machine to look before it is over. */
+/** Long enough for a slow machine to check before the end. */
 const EDGE_MS = 300;
 
 export const SWEEP_CASES: readonly ConformanceCase[] = [
   jobsCase({
     id: 'jobs/ended-leases-are-sent-back',
-    title: 'a job whose lease ended goes back to pending and is counted; past its retries it fails',
+    title: 'a job whose lease expired returns to pending and is counted; when its retries are used up it fails',
     proves: ['KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -37,23 +37,31 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
         [1, 'failed'],
       ] as const) {
         const claim = await claimed(bench, 'job');
-        expectEqual(await overdueIds(bench, LONG), [], 'a lease that lasts is not overdue');
+        expectEqual(await overdueIds(bench, LONG), [], 'a current lease is not overdue');
         await jobs.progress(claim, { currentStep: 1 }, { lease: SHORT });
         await bench.pass(SHORT);
-        expectEqual(await overdueIds(bench, LONG), [['job', 'lease ended']], 'one that ended is, and it alone');
+        expectEqual(await overdueIds(bench, LONG), [['job', 'lease ended']], 'only the expired lease is overdue');
         const recovered = await jobs.recover(await overdueJob(bench, 'job'));
-        expectEqual([recovered.outcome, recovered.job.retryCount], [outcome, retryCount], 'it is pushed and counted');
-        expectEqual(recovered.job, await seen(bench, 'job'), 'the answer is the job as it stands');
+        expectEqual(
+          [recovered.outcome, recovered.job.retryCount],
+          [outcome, retryCount],
+          'the job is pushed and counted',
+        );
+        expectEqual(recovered.job, await seen(bench, 'job'), 'the result has the current job');
       }
       const dead = await seen(bench, 'job');
-      expectEqual([dead.state, dead.timeoutAt], ['failed', undefined], 'past its retries it has failed');
-      expect(dead.error?.includes('ada'), 'and says whose sign of life was missing');
-      expectEqual(await nextId(jobs), null, 'it is not handed out again');
+      expectEqual(
+        [dead.state, dead.timeoutAt],
+        ['failed', undefined],
+        'when its retries are used up the job has failed',
+      );
+      expect(dead.error?.includes('ada'), 'the error names the silent worker');
+      expectEqual(await nextId(jobs), null, 'a failed job is not claimed again');
     },
   }),
   jobsCase({
     id: 'jobs/leased-to-the-millisecond',
-    title: 'a lease holds until its last millisecond and has ended from then on; so does a delay',
+    title: 'a lease is valid until its last millisecond and has expired from then on; so is a delay',
     proves: ['KV-7', 'KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -62,16 +70,16 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
       await enqueued(bench, 'delayed', { delay: EDGE_MS });
       await bench.pass(EDGE_MS - 1);
       const [early, next] = [await overdueIds(bench, LONG), await nextId(jobs)];
-      if (await isHeld()) expectEqual([early, next], [[], null], 'a millisecond before, neither is over');
+      if (await isHeld()) expectEqual([early, next], [[], null], 'a millisecond before the end neither is over');
       await bench.pass(1);
       const over = (await overdueIds(bench, LONG)).map(([taskId]) => taskId);
       expect(over.includes('held'), 'at its end the lease is over');
-      expectEqual(next ?? (await nextId(jobs)), 'delayed', 'and the delayed job can be claimed');
+      expectEqual(next ?? (await nextId(jobs)), 'delayed', 'the delayed job can be claimed');
     },
   }),
   jobsCase({
     id: 'jobs/overdue-by-threshold',
-    title: 'held jobs not updated and pending jobs not claimed for the threshold are overdue, and no others',
+    title: 'exactly the held jobs not updated and the pending jobs not claimed for the threshold are overdue',
     proves: ['003 Sweeper scan', 'KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -90,18 +98,18 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
           ['quiet', 'not updated'],
           ['slow', 'not updated'],
         ],
-        'what is older than the threshold is found with its reason',
+        'jobs older than the threshold are found with their reason',
       );
       await jobs.heartbeat(quiet);
       const recovered = await jobs.recover(await overdueJob(bench, 'slow', SHORT / 2));
       expectEqual(recovered.outcome, 'requeued', 'a job that is not updated is sent back');
-      expectEqual((await overdueIds(bench, LONG)).length, 0, 'and nothing is left for a long threshold');
+      expectEqual((await overdueIds(bench, LONG)).length, 0, 'nothing is left for a long threshold');
       await expectCode('CLAIM_LOST', 'its worker is fenced', () => jobs.heartbeat(slow));
     },
   }),
   jobsCase({
     id: 'jobs/signalled-without-counting',
-    title: 'a pending job that nobody claims is only touched: it keeps its place and its retries',
+    title: 'recovering an unclaimed pending job only touches it: it keeps its position and its retries',
     proves: ['003 Sweeper scan', 'KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -109,34 +117,35 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
       await bench.pass(SHORT);
       await enqueued(bench, 'new');
       const { outcome, job } = await jobs.recover(await overdueJob(bench, 'old', SHORT / 2));
-      expectEqual(outcome, 'signalled', 'it is signalled');
-      expect(job.updatedAt > before.updatedAt, 'its time is reset');
+      expectEqual(outcome, 'signalled', 'the job is touched');
+      expect(job.updatedAt > before.updatedAt, 'updated_at is reset');
       expectEqual(
         { ...job, updatedAt: 0, revision: 0 },
         { ...before, updatedAt: 0, revision: 0 },
-        'and nothing else is changed',
+        'nothing else is changed',
       );
       expectEqual(await overdueIds(bench, LONG), [], 'it is not found again before the threshold');
-      expectEqual([await nextId(jobs), await nextId(jobs)], ['old', 'new'], 'and it is still the oldest');
+      expectEqual([await nextId(jobs), await nextId(jobs)], ['old', 'new'], 'the job is still the oldest');
     },
   }),
   jobsCase({
     id: 'jobs/due-jobs-are-released',
-    title: 'a delayed job whose time has come is found and made ready by a sweep',
+    title: 'a sweep finds a delayed job that is due and makes it ready',
     proves: ['KV-8'],
     async run(bench) {
       await enqueued(bench, 'due', { delay: SHORT });
       await enqueued(bench, 'later', { delay: '1h' });
       await bench.pass(SHORT);
-      expectEqual(await overdueIds(bench, LONG), [['due', 'due']], 'only the one whose time has come');
+      expectEqual(await overdueIds(bench, LONG), [['due', 'due']], 'only the due job is found');
       const { outcome, job } = await bench.tenant.jobs.recover(await overdueJob(bench, 'due'));
-      expectEqual([outcome, job.runAt, job.retryCount], ['released', undefined, 0], 'it waits no more');
-      expectEqual((await bench.tenant.jobs.list('pending')).items, [job], 'and is pending like any other');
+      expectEqual([outcome, job.runAt, job.retryCount], ['released', undefined, 0], 'the job is no longer delayed');
+      expectEqual((await bench.tenant.jobs.list('pending')).items, [job], 'the job is pending');
     },
   }),
   jobsCase({
     id: 'jobs/recovered-once',
-    title: 'of several sweepers that push the same job one does, and a push sent again hears the same answer',
+    title:
+      'of several sweepers that recover one job exactly one succeeds, and a retried recovery returns the same result',
     proves: ['KV-8', 'GEN-8'],
     async run(bench) {
       const clients = [bench.tenant.jobs, await peerJobs(bench)];
@@ -152,7 +161,11 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
         const pushes = await Promise.all(requests.map((it, n) => clients[n % 2]!.recover(overdue, it)));
         const won = pushes.findIndex(({ outcome }) => outcome !== 'missed');
         expectEqual(pushes.filter(({ outcome }) => outcome !== 'missed').length, 1, 'one sweeper pushes it');
-        expectEqual(await clients[1]!.recover(overdue, requests[won]), pushes[won]!, 'sent again it is the same push');
+        expectEqual(
+          await clients[1]!.recover(overdue, requests[won]),
+          pushes[won]!,
+          'the retried push returns the same result',
+        );
         expectEqual((await clients[0]!.recover(overdue)).outcome, 'missed', 'a sweeper that comes late does nothing');
         reasons.add(overdue.reason);
         states.add((await seen(bench, overdue.job.taskId)).state);
@@ -160,14 +173,14 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
       expectEqual(
         [[...reasons].sort(), [...states]],
         [['due', 'lease ended', 'not claimed'], ['pending']],
-        'all kinds',
+        'all kinds of reasons are tested',
       );
-      expectEqual((await seen(bench, 'held')).retryCount, 1, 'and the retry was counted once');
+      expectEqual((await seen(bench, 'held')).retryCount, 1, 'the retry was counted once');
     },
   }),
   jobsCase({
     id: 'jobs/changed-since-seen',
-    title: 'a job that gave a sign of life after a sweep saw it is left alone',
+    title: 'a job with a heartbeat after the sweep saw it is left alone',
     proves: ['KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -175,16 +188,16 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
       await bench.pass(SHORT);
       const overdue = await overdueJob(bench, 'job');
       const alive = await jobs.heartbeat(claim);
-      expectEqual(await jobs.recover(overdue), { outcome: 'missed', job: alive }, 'the sweep comes too late');
-      expectEqual((await jobs.complete(claim)).state, 'completed', 'and its worker finishes');
+      expectEqual(await jobs.recover(overdue), { outcome: 'missed', job: alive }, 'the sweep misses the job');
+      expectEqual((await jobs.complete(claim)).state, 'completed', 'the worker completes the job');
       await bench.tenant.kv.delete(claim.job.key);
-      expectEqual((await jobs.recover(overdue)).outcome, 'missed', 'a job that is gone is not brought back');
-      expectEqual(await jobs.get(ref('job')), null, 'it stays gone');
+      expectEqual((await jobs.recover(overdue)).outcome, 'missed', 'a deleted job is not recreated');
+      expectEqual(await jobs.get(ref('job')), null, 'the job stays deleted');
     },
   }),
   jobsCase({
     id: 'jobs/renewed-leases-are-not-swept',
-    title: 'a sweep beside heartbeats leaves every job alone whose heartbeat was acknowledged',
+    title: 'a sweep concurrent with heartbeats leaves every job alone whose heartbeat was acknowledged',
     proves: ['KV-7', 'KV-8'],
     async run(bench) {
       const [worker, sweeper] = [bench.tenant.jobs, await peerJobs(bench)];
@@ -194,7 +207,7 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
         const sweep = async () => {
           for (const overdue of await sweeper.overdue(TYPE, { threshold: LONG })) await sweeper.recover(overdue);
         };
-        // One after the other, so that some fall between what a sweep reads and what it writes.
+        // One after the other, so that some fall between a sweep's read and its write.
         const beat = async (claim: JobClaim, turns: number) => {
           for (const _ of upTo(turns)) await new Promise(setImmediate);
           return worker.heartbeat(claim, { lease: LONG }).catch(() => null);
@@ -203,14 +216,14 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
         for (const [at, claim] of claims.entries()) {
           if (beats[at] === null) continue;
           const { state } = await worker.complete(claim).catch(() => seen(bench, claim.taskId));
-          expectEqual(state, 'completed', `${claim.taskId} is completed under the lease that was renewed`);
+          expectEqual(state, 'completed', `${claim.taskId} is completed under the renewed lease`);
         }
       }
     },
   }),
   jobsCase({
     id: 'jobs/recovery-of-an-ended-job-is-missed',
-    title: 'a job that ended since a sweep saw it is missed, however it ended and whatever the sweep says of it',
+    title: 'recovering a job that has ended returns missed, however it ended and whatever the reason',
     proves: ['KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -223,13 +236,13 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
         for (const reason of ['lease ended', 'not updated', 'not claimed', 'due'] as const) {
           expectEqual(await jobs.recover({ job, reason }), { outcome: 'missed', job }, `${taskId} is not ${reason}`);
         }
-        expectEqual(await seen(bench, taskId), job, 'and stays as it is');
+        expectEqual(await seen(bench, taskId), job, 'the job is unchanged');
       }
     },
   }),
   jobsCase({
     id: 'jobs/ended-jobs-never-eat-the-limit',
-    title: 'a sweep finds what is stuck among a thousand jobs that have ended, up to its limit',
+    title: 'a sweep finds overdue jobs among a thousand ended ones, up to its limit',
     proves: ['KV-8'],
     async run(bench) {
       const { jobs, kv } = bench.tenant;
@@ -242,8 +255,16 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
       for (const n of upTo(3)) await held(bench, `stuck-${n}`, {}, SHORT);
       await bench.pass(SHORT);
       const stuck = await jobs.overdue(TYPE, { threshold: SHORT, limit: 3 });
-      expectEqual(stuck.map(({ job }) => job.taskId).sort(), ['stuck-1', 'stuck-2', 'stuck-3'], 'all that are stuck');
-      expectEqual((await jobs.overdue(TYPE, { threshold: SHORT, limit: 2 })).length, 2, 'and no more than the limit');
+      expectEqual(
+        stuck.map(({ job }) => job.taskId).sort(),
+        ['stuck-1', 'stuck-2', 'stuck-3'],
+        'all stuck jobs are found',
+      );
+      expectEqual(
+        (await jobs.overdue(TYPE, { threshold: SHORT, limit: 2 })).length,
+        2,
+        'no more than the limit are found',
+      );
     },
   }),
   jobsCase({
@@ -256,18 +277,18 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
       await bench.pass(5);
       expectEqual((await jobs.recover(await overdueJob(bench, 'dead'))).outcome, 'failed', 'a sweep fails it');
       await jobs.fail(await held(bench, 'own'), { error: 'no', retry: false });
-      expectEqual(await overdueIds(bench, LONG), [], 'whoever failed it is about to announce it');
+      expectEqual(await overdueIds(bench, LONG), [], 'the sweeper that failed it may still announce it');
       await bench.pass(SHORT);
       expectEqual(
         await overdueIds(bench, SHORT / 2),
         [['dead', 'not announced']],
-        'if nobody did, a sweep hears of it',
+        'without an announcement a sweep finds it',
       );
       const { outcome, job } = await jobs.recover(await overdueJob(bench, 'dead', SHORT / 2));
-      expectEqual([outcome, job.state], ['signalled', 'failed'], 'it stays failed and is announced again');
+      expectEqual([outcome, job.state], ['signalled', 'failed'], 'the job stays failed and is announced again');
       await jobs.markAnnounced(ref('dead'));
       await bench.pass(SHORT);
-      expectEqual(await overdueIds(bench, SHORT / 2), [], 'once it was announced it is found no more');
+      expectEqual(await overdueIds(bench, SHORT / 2), [], 'once announced, the job is not found again');
     },
   }),
 ];

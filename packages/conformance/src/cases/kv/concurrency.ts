@@ -23,13 +23,9 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
         const claims = await Promise.all(
           upTo(10).map((n) => clients[n % 2]!.compareAndSwap(key, 'state', 'pending', `claimed-${n}`)),
         );
-        expectEqual(claims.filter(Boolean).length, 1, 'exactly one claim hears true');
+        expectEqual(claims.filter(Boolean).length, 1, 'exactly one claim returns true');
         const winner = claims.indexOf(true) + 1;
-        expectEqual(
-          await readTexts(bench.tenant, key),
-          { state: `claimed-${winner}` },
-          'and it is the winner’s value that stands',
-        );
+        expectEqual(await readTexts(bench.tenant, key), { state: `claimed-${winner}` }, 'the winner’s value is stored');
       }
     },
   }),
@@ -70,7 +66,7 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/field-writes-do-not-lose-each-other',
-    title: 'concurrent writes of different fields of one record all stay',
+    title: 'concurrent writes to different fields of one record are all kept',
     proves: ['003 set_field', 'KV-2'],
     async run(bench) {
       const clients = await clientsOf(bench);
@@ -81,7 +77,7 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/put-is-atomic',
-    title: 'readers beside writers see one whole record or the other, never a mixture',
+    title: 'concurrent readers see either whole record, never a mixture',
     proves: ['KV-2', '003 put'],
     async run(bench) {
       const clients = await clientsOf(bench);
@@ -92,15 +88,15 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
       };
       await whileWorking(Promise.all([writer(clients[0], 1), writer(clients[1], 2)]), async () => {
         const record = await readTexts(bench.tenant, 'k');
-        expect(record, 'the record is there all the time');
+        expect(record, 'the record exists all the time');
         const expected = Object.entries(whole(Number(record.a))).map(([name, value]) => [name, String(value)]);
-        expectEqual(record, Object.fromEntries(expected), 'what is read is what one put wrote');
+        expectEqual(record, Object.fromEntries(expected), 'a read returns the record of one put');
       });
     },
   }),
   kvCase({
     id: 'kv/paging-beside-writers',
-    title: 'paging while others write gives every record that stays exactly once, in order',
+    title: 'paging while others write returns every record that stays exactly once, in order',
     proves: ['KV-4'],
     async run(bench) {
       const clients = await clientsOf(bench);
@@ -130,12 +126,12 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
         paging = false;
       });
       await Promise.all([read, writer(clients[0], 1), writer(clients[1], 2)]);
-      expectEqual(new Set(seen).size, seen.length, 'no key came twice');
-      expectEqual(seen, seen.toSorted(), 'keys came in order');
+      expectEqual(new Set(seen).size, seen.length, 'no key was repeated');
+      expectEqual(seen, seen.toSorted(), 'keys were in order');
       expectEqual(
         seen.filter((it) => !it.includes('~')),
         keys,
-        'every record that stayed was given',
+        'every record that stayed was returned',
       );
     },
   }),

@@ -1,4 +1,4 @@
-/** Damage: a record that is not what was stored fails alone, and never passes for what was stored (KV-12). */
+/** Damage: a changed record fails alone and is never returned as valid (KV-12). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
@@ -7,7 +7,7 @@ import { readTexts } from './fields.ts';
 const KEYS = ['damage.a', 'damage.b', 'damage.c'];
 const DAMAGED = 'damage.b';
 
-/** Stores three records and damages the middle one; false where the kit cannot reach under the store. */
+/** Stores three records and damages the middle one. Returns false if the kit cannot reach below the store. */
 async function damageOne(bench: Bench): Promise<boolean> {
   for (const key of KEYS) await bench.tenant.kv.put(key, { text: `stored in ${key}`, count: 7 });
   return bench.damage(DAMAGED, 'text');
@@ -16,8 +16,7 @@ async function damageOne(bench: Bench): Promise<boolean> {
 export const DAMAGE_CASES: readonly ConformanceCase[] = [
   kvCase({
     id: 'kv/damaged-records-are-refused',
-    title:
-      'a record that was changed underneath the store is CORRUPT_VALUE to every read of it, until it is stored again',
+    title: 'every read of a record damaged beneath the store fails with CORRUPT_VALUE until it is stored again',
     proves: ['KV-12'],
     async run(bench) {
       if (!(await damageOne(bench))) return;
@@ -31,26 +30,26 @@ export const DAMAGE_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/damage-stays-where-it-is',
-    title: 'reads and scans of other records go on beside a damaged one, which pages name',
+    title: 'reads and scans of other records work beside a damaged one, and pages name the damaged key',
     proves: ['KV-12'],
     async run(bench) {
       if (!(await damageOne(bench))) return;
       const { kv } = bench.tenant;
       const others = KEYS.filter((key) => key !== DAMAGED);
       for (const key of others)
-        expectEqual((await readTexts(bench.tenant, key))?.text, `stored in ${key}`, 'others are read as before');
+        expectEqual((await readTexts(bench.tenant, key))?.text, `stored in ${key}`, 'other records are read as before');
       const page = await kv.scanPage('damage.');
       expectEqual(
         page.items.map(({ key }) => key),
         others,
-        'a page holds all others',
+        'a page has all other records',
       );
-      expectEqual(page.damaged, [DAMAGED], 'and names the damaged one');
+      expectEqual(page.damaged, [DAMAGED], 'the page names the damaged record');
       const seen: string[] = [];
-      await expectCode('CORRUPT_VALUE', 'a scan fails, but only after the last of the others', async () => {
+      await expectCode('CORRUPT_VALUE', 'a scan fails, but only after all other records', async () => {
         for await (const { key } of kv.scan('damage.')) seen.push(key);
       });
-      expectEqual(seen, others, 'a scan yields all others first');
+      expectEqual(seen, others, 'a scan yields all other records first');
       const { damaged } = await bench.tenant.admin.check({ limit: 1_000 }).then(async (first) => {
         let page = first;
         const found = [...page.damaged];
@@ -62,7 +61,7 @@ export const DAMAGE_CASES: readonly ConformanceCase[] = [
       });
       expect(
         damaged.some(({ part, name }) => part === 'kv' && name === DAMAGED),
-        'a check of everything names it',
+        'the check of the whole store names it',
       );
     },
   }),

@@ -6,7 +6,7 @@ import { kvCase } from '../define.ts';
 import { allPages, pageSizes, upTo } from '../iterate.ts';
 import { scanKeys } from './fields.ts';
 
-/** One record per value, by name. */
+/** Stores one record per value, by name. */
 async function fillValues(bench: Bench, values: Record<string, string | number | bigint>): Promise<void> {
   for (const [key, v] of Object.entries(values)) await bench.tenant.kv.put(key, { v });
 }
@@ -14,7 +14,7 @@ async function fillValues(bench: Bench, values: Record<string, string | number |
 export const FILTER_CASES: readonly ConformanceCase[] = [
   kvCase({
     id: 'kv/filter-operators',
-    title: 'eq, ne, lt, gt, lte, gte and in; a record without the field matches only ne',
+    title: 'supports eq, ne, lt, gt, lte, gte and in; a record without the field matches only ne',
     proves: ['KV-4', '003 ScanFilter'],
     async run(bench) {
       await fillValues(bench, { a: 'apple', b: 'banana', c: 'cherry', e: '' });
@@ -38,7 +38,7 @@ export const FILTER_CASES: readonly ConformanceCase[] = [
           expected,
           `${shown} matches ${expected.join(', ') || 'nothing'}`,
         );
-        expectEqual(await scanKeys(bench.tenant, '', { where: [predicate] }), expected, 'also as one of several');
+        expectEqual(await scanKeys(bench.tenant, '', { where: [predicate] }), expected, 'also in a list of predicates');
       }
       await expectCode('INVALID_ARGUMENT', 'an operator that does not exist is refused', () =>
         scanKeys(bench.tenant, '', { field: 'v', op: 'like' as never, value: 'a' }),
@@ -78,7 +78,7 @@ export const FILTER_CASES: readonly ConformanceCase[] = [
       expectEqual(
         await matching({ field: 'v', op: 'gte', value: huge }),
         ['bigger', 'float', 'huge', 'text'],
-        'equal ones included',
+        'gte includes equal values',
       );
       expectEqual(await matching({ field: 'v', op: 'gt', value: 'a' }), ['text'], 'text against text is bytewise');
       expectEqual(await matching({ field: 'v', op: 'eq', value: 7 }), [], 'equality is of bytes: 007 is not 7');
@@ -86,7 +86,7 @@ export const FILTER_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/filters-hold-together',
-    title: 'several predicates must all hold: the sweeper’s query in one scan',
+    title: 'all predicates must hold: the sweeper’s query in one scan',
     proves: ['KV-4', '003 Sweeper scan', '003 ScanFilter'],
     async run(bench) {
       const states = ['pending', 'claimed', 'running', 'completed', 'failed', 'cancelled'];
@@ -109,7 +109,7 @@ export const FILTER_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/max-results-counts-matches',
-    title: 'maxResults counts matches, not records looked at',
+    title: 'maxResults counts matching records, not examined ones',
     proves: ['KV-4', '003 ScanFilter'],
     async run(bench) {
       for (const n of upTo(12))
@@ -118,7 +118,7 @@ export const FILTER_CASES: readonly ConformanceCase[] = [
       expectEqual(
         await scanKeys(bench.tenant, 'k', filter),
         ['k02', 'k04', 'k06'],
-        'three matches, however many were looked at',
+        'three matches, however many records were examined',
       );
       expectEqual(
         await scanKeys(bench.tenant, 'k', { where: [], maxResults: 2 }),
@@ -143,7 +143,7 @@ export const FILTER_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/max-results-over-pages',
-    title: 'maxResults counts over all pages of a scan, and ends it',
+    title: 'maxResults counts over all pages of a scan and ends it',
     proves: ['KV-4'],
     async run(bench) {
       const { kv } = bench.tenant;

@@ -1,4 +1,3 @@
-/** All cases about KV. */
 import type { ConformanceCase } from '../../kit.ts';
 import { CONCURRENCY_CASES } from './concurrency.ts';
 import { DAMAGE_CASES } from './damage.ts';

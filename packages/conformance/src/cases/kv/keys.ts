@@ -1,4 +1,4 @@
-/** Hostile keys and field names: two different ones never meet (GEN-5, KV-6). */
+/** Hostile keys and field names: two different ones never collide (GEN-5, KV-6). */
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
@@ -8,7 +8,7 @@ import { readTexts, scanKeys } from './fields.ts';
 export const KEY_CASES: readonly ConformanceCase[] = [
   kvCase({
     id: 'kv/hostile-keys-never-meet',
-    title: 'keys are compared by bytes and come back from scans as they were written',
+    title: 'keys are compared by bytes and scans return them as they were written',
     proves: ['GEN-5', 'KV-6'],
     async run(bench) {
       for (const key of HOSTILE_IDS) await bench.tenant.kv.put(key, { key });
@@ -21,7 +21,7 @@ export const KEY_CASES: readonly ConformanceCase[] = [
       );
       for (const key of HOSTILE_IDS.filter((_, at) => at % 2 === 0)) await bench.tenant.kv.delete(key);
       const rest = HOSTILE_IDS.filter((_, at) => at % 2 === 1);
-      expectEqual((await scanKeys(bench.tenant, '')).sort(), rest.toSorted(), 'deleting one leaves its look-alikes');
+      expectEqual((await scanKeys(bench.tenant, '')).sort(), rest.toSorted(), 'deleting one key leaves similar keys');
     },
   }),
   kvCase({
@@ -35,7 +35,7 @@ export const KEY_CASES: readonly ConformanceCase[] = [
       expectEqual(
         Object.keys(record!.fields).sort(),
         [...HOSTILE_IDS].sort(),
-        'every field is there under its own name',
+        'every field is stored under its own name',
       );
       for (const name of HOSTILE_IDS) {
         const value = await bench.tenant.kv.getField('k', name);
@@ -44,21 +44,25 @@ export const KEY_CASES: readonly ConformanceCase[] = [
       expectEqual(
         await bench.tenant.kv.compareAndSwap('k', '__proto__', '__proto__', 'swapped'),
         true,
-        'and can be swapped',
+        'the field can be swapped',
       );
       await bench.tenant.kv.setField('k', 'constructor', 'set');
-      expectEqual(Buffer.from((await bench.tenant.kv.getField('k', 'constructor'))!).toString(), 'set', 'and set');
+      expectEqual(
+        Buffer.from((await bench.tenant.kv.getField('k', 'constructor'))!).toString(),
+        'set',
+        'the field can be set',
+      );
     },
   }),
   kvCase({
     id: 'kv/key-lengths',
-    title: 'keys and fields of 512 bytes are taken; longer, empty or malformed ones are refused by name',
+    title: 'keys and fields of 512 bytes are accepted; longer, empty or malformed ones are refused by name',
     proves: ['GEN-5', 'GEN-1'],
     async run(bench) {
       for (const id of LONGEST_IDS) {
         await bench.tenant.kv.put(id, { [id]: 'v' });
-        expectEqual(await readTexts(bench.tenant, id), { [id]: 'v' }, 'the longest key and field come back');
-        expectEqual(await scanKeys(bench.tenant, id), [id], 'and serve as a prefix');
+        expectEqual(await readTexts(bench.tenant, id), { [id]: 'v' }, 'the longest key and field are returned');
+        expectEqual(await scanKeys(bench.tenant, id), [id], 'the longest key works as a prefix');
       }
       for (const [name, value] of INVALID_IDS) {
         const id = value as string;
@@ -75,7 +79,7 @@ export const KEY_CASES: readonly ConformanceCase[] = [
           await expectCode('INVALID_ARGUMENT', `${method} refuses an id that is ${name}`, call);
       }
       for (const field of ['', 'a\0', '\ud800', 'x'.repeat(513)]) {
-        await expectCode('INVALID_ARGUMENT', 'a field name is an id like others', () =>
+        await expectCode('INVALID_ARGUMENT', 'a field name obeys the rules of ids', () =>
           bench.tenant.kv.put('k', { [field]: '1' }),
         );
       }

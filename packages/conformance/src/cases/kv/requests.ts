@@ -1,4 +1,6 @@
-/** Request ids (GEN-8): a retried write is answered as the first time and not applied again, whatever came in between. */
+/**
+ * Request ids (GEN-8): a retried write returns its first result and is not applied again, whatever happened meanwhile.
+ */
 import type { KvStore } from '@tidemark/core';
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -7,27 +9,31 @@ import { upTo } from '../iterate.ts';
 import { readTexts } from './fields.ts';
 
 const SHORT_MS = 60;
-/** More than any record need hold itself. */
+/** More requests than a record has to keep itself. */
 const MANY = 60;
 
-/** Ids of which one is part of another, or looks like a list of them. */
-const ALIKE = ['a', 'b', 'ab', 'ba', 'aba', 'a,b', 'a b', '"a"', '["a","b"]', 'a%', 'a_', 'A', '\\', 'a\n'];
+/** Ids that contain each other, or that look like lists of ids. */
+const SIMILAR_IDS = ['a', 'b', 'ab', 'ba', 'aba', 'a,b', 'a b', '"a"', '["a","b"]', 'a%', 'a_', 'A', '\\', 'a\n'];
 
-/** KV of the case's tenant as another client has it. */
-async function others(bench: Bench): Promise<KvStore> {
+/** Returns the KV of the case's tenant as another client. */
+async function peerKv(bench: Bench): Promise<KvStore> {
   return (await bench.peer()).forTenant(bench.tenantId).kv;
 }
 
 export const REQUEST_CASES: readonly ConformanceCase[] = [
   kvCase({
     id: 'kv/requests-outlive-a-delete',
-    title: 'a retried write is answered as before and not applied again though its record was deleted since',
+    title: 'a retried write returns its first result and is not applied again, even if its record was deleted since',
     proves: ['GEN-8'],
     async run(bench) {
-      const [{ kv }, other] = [bench.tenant, await others(bench)];
+      const [{ kv }, other] = [bench.tenant, await peerKv(bench)];
       await kv.put('k', { state: 'claimed' });
       const release = () => kv.compareAndSwap('k', 'state', 'claimed', null, { requestId: 'release' });
-      expectEqual([await release(), await release()], [true, true], 'a swap that removes the record has still won');
+      expectEqual(
+        [await release(), await release()],
+        [true, true],
+        'a retried swap that removes the record returns true',
+      );
       const writes: Record<string, () => Promise<unknown>> = {
         compareAndSwap: () => kv.compareAndSwap('k', 'state', null, 'x', { requestId: 'swap one' }),
         swap: async () => (await kv.swap('k', { expectedRevision: 0, set: { state: 'x' }, requestId: 'swap' })).swapped,
@@ -36,101 +42,142 @@ export const REQUEST_CASES: readonly ConformanceCase[] = [
         setFields: async () => (await kv.setFields('k', { state: 'x' }, { requestId: 'set' })).written,
       };
       for (const [name, write] of Object.entries(writes)) {
-        expectEqual(await write(), true, `${name} makes the record`);
-        expectEqual(await other.delete('k'), true, 'another client deletes it');
-        expectEqual([await write(), await kv.get('k')], [true, null], `${name} is answered and does not make it again`);
+        expectEqual(await write(), true, `${name} creates the record`);
+        expectEqual(await other.delete('k'), true, 'another client deletes the record');
+        expectEqual(
+          [await write(), await kv.get('k')],
+          [true, null],
+          `${name} returns its first result and does not create the record again`,
+        );
         await other.put('k', { state: 'theirs' });
-        expectEqual([await write(), await readTexts(bench.tenant, 'k')], [true, { state: 'theirs' }], `nor later`);
+        expectEqual(
+          [await write(), await readTexts(bench.tenant, 'k')],
+          [true, { state: 'theirs' }],
+          `the record is not created later either`,
+        );
         await other.delete('k');
       }
     },
   }),
   kvCase({
     id: 'kv/requests-outlive-expiry',
-    title: 'a retried write is answered as before and not applied again though its record has expired since',
+    title: 'a retried write returns its first result and is not applied again, even if its record has expired since',
     proves: ['GEN-8', 'KV-2'],
     async run(bench) {
       const { kv } = bench.tenant;
       const put = async () => (await kv.put('put', { a: '1' }, { ttl: SHORT_MS, requestId: 'put' })).written;
       const set = async () => (await kv.setField('touched', 'a', '1', { requestId: 'set' })).written;
-      expectEqual([await put(), await set()], [true, true], 'two records are made');
+      expectEqual([await put(), await set()], [true, true], 'two records are created');
       await kv.touch('touched', SHORT_MS);
       await bench.pass(SHORT_MS);
-      expectEqual([await kv.get('put'), await kv.get('touched')], [null, null], 'and expire');
-      expectEqual([await put(), await set()], [true, true], 'their requests are still answered');
-      expectEqual([await kv.get('put'), await kv.get('touched')], [null, null], 'and applied no more');
+      expectEqual([await kv.get('put'), await kv.get('touched')], [null, null], 'the records expire');
+      expectEqual([await put(), await set()], [true, true], 'their retried requests return the first result');
+      expectEqual(
+        [await kv.get('put'), await kv.get('touched')],
+        [null, null],
+        'retried requests are not applied again',
+      );
       await kv.put('put', { a: '2' });
-      expectEqual([await put(), await readTexts(bench.tenant, 'put')], [true, { a: '2' }], 'nor over what came after');
+      expectEqual(
+        [await put(), await readTexts(bench.tenant, 'put')],
+        [true, { a: '2' }],
+        'retried requests do not overwrite later writes',
+      );
     },
   }),
   kvCase({
     id: 'kv/deletes-and-touches-are-requests',
-    title: 'delete and touch retried with their requestId return what they returned and change nothing',
+    title: 'delete and touch retried with their requestId return the first result and change nothing',
     proves: ['GEN-8'],
     async run(bench) {
       const { kv } = bench.tenant;
       await kv.put('k', { a: '1' });
       const remove = () => kv.delete('k', { requestId: 'remove' });
-      expectEqual([await remove(), await remove()], [true, true], 'a delete sent again has still deleted');
+      expectEqual([await remove(), await remove()], [true, true], 'a retried delete returns true');
       await kv.put('k', { a: '2' });
-      expectEqual([await remove(), await readTexts(bench.tenant, 'k')], [true, { a: '2' }], 'once');
+      expectEqual(
+        [await remove(), await readTexts(bench.tenant, 'k')],
+        [true, { a: '2' }],
+        'a retried delete removes nothing',
+      );
       const touch = () => kv.touch('k', '1h', { requestId: 'touch' });
-      expectEqual(await touch(), true, 'a touch');
+      expectEqual(await touch(), true, 'a touch returns true');
       await kv.touch('k', null);
-      expectEqual([await touch(), (await kv.get('k'))?.ttl], [true, undefined], 'sent again does not touch again');
+      expectEqual([await touch(), (await kv.get('k'))?.ttl], [true, undefined], 'a retried touch does not touch again');
       await kv.delete('k');
-      expectEqual([await touch(), await kv.get('k')], [true, null], 'and is answered without its record');
-      expectEqual(await kv.delete('missing', { requestId: 'none' }), false, 'a delete that found nothing');
+      expectEqual(
+        [await touch(), await kv.get('k')],
+        [true, null],
+        'a retried touch without its record returns the first result',
+      );
+      expectEqual(
+        await kv.delete('missing', { requestId: 'none' }),
+        false,
+        'a delete of a missing record returns false',
+      );
       await kv.put('missing', { a: '1' });
-      expectEqual(await kv.delete('missing', { requestId: 'none' }), true, 'has done nothing, and may be sent anew');
+      expectEqual(await kv.delete('missing', { requestId: 'none' }), true, 'a delete without effect can be retried');
       for (const requestId of ['', 7 as never]) {
-        await expectCode('INVALID_ARGUMENT', 'a wrong id of a delete', () => kv.delete('k', { requestId }));
-        await expectCode('INVALID_ARGUMENT', 'a wrong id of a touch', () => kv.touch('k', '1h', { requestId }));
+        await expectCode('INVALID_ARGUMENT', 'an invalid request id of a delete is refused', () =>
+          kv.delete('k', { requestId }),
+        );
+        await expectCode('INVALID_ARGUMENT', 'an invalid request id of a touch is refused', () =>
+          kv.touch('k', '1h', { requestId }),
+        );
       }
     },
   }),
   kvCase({
     id: 'kv/many-requests-of-one-key',
-    title: 'of many requests on one key none is forgotten within minutes, not even when the record goes',
+    title: 'each of many requests on one key is remembered for minutes, even if the record is deleted',
     proves: ['GEN-8'],
     async run(bench) {
       const { kv } = bench.tenant;
       const write = (n: number) => kv.setField('k', 'n', n, { requestId: `request-${n}` });
       for (const n of upTo(MANY)) await write(n);
       const revision = (await kv.get('k'))!.revision;
-      for (const n of upTo(MANY)) expectEqual((await write(n)).written, true, `request ${n} was carried out`);
-      expectEqual((await kv.get('k'))?.revision, revision, 'and none is again');
+      for (const n of upTo(MANY)) expectEqual((await write(n)).written, true, `request ${n} was applied`);
+      expectEqual((await kv.get('k'))?.revision, revision, 'no request is applied again');
       await kv.delete('k');
-      for (const n of upTo(MANY)) expectEqual((await write(n)).written, true, `nor request ${n} after a delete`);
-      expectEqual(await kv.get('k'), null, 'the record is not made again');
+      for (const n of upTo(MANY))
+        expectEqual((await write(n)).written, true, `request ${n} is not applied after a delete`);
+      expectEqual(await kv.get('k'), null, 'the record is not created again');
     },
   }),
   kvCase({
     id: 'kv/request-ids-are-exact',
-    title: 'request ids are compared whole and count for their key alone',
+    title: 'request ids are compared exactly and apply to their key alone',
     proves: ['GEN-8', 'GEN-5'],
     async run(bench) {
       const { kv } = bench.tenant;
-      for (const [n, requestId] of ALIKE.entries()) {
+      for (const [n, requestId] of SIMILAR_IDS.entries()) {
         const { written } = await kv.setField('k', 'n', n, { requestId });
-        expectEqual([written, await readTexts(bench.tenant, 'k')], [true, { n: String(n) }], `${requestId} is new`);
+        expectEqual(
+          [written, await readTexts(bench.tenant, 'k')],
+          [true, { n: String(n) }],
+          `${requestId} is a new request`,
+        );
       }
       await kv.delete('k');
-      for (const requestId of ALIKE) await kv.setField('k', 'n', 'again', { requestId });
-      expectEqual(await kv.get('k'), null, 'each of them is known once the record is gone');
-      expectEqual((await kv.setField('k', 'n', 'new', { requestId: 'aa' })).written, true, 'another one is not');
+      for (const requestId of SIMILAR_IDS) await kv.setField('k', 'n', 'again', { requestId });
+      expectEqual(await kv.get('k'), null, 'each of them is remembered once the record is gone');
+      expectEqual(
+        (await kv.setField('k', 'n', 'new', { requestId: 'aa' })).written,
+        true,
+        'another request id is not remembered',
+      );
       for (const key of ['k.', 'k2', 'K', 'other']) {
         for (const requestId of ['a', 'ab']) await kv.setField(key, 'by', requestId, { requestId });
-        expectEqual(await readTexts(bench.tenant, key), { by: 'ab' }, `the same ids are new to ${key}`);
+        expectEqual(await readTexts(bench.tenant, key), { by: 'ab' }, `the same ids are new requests for ${key}`);
       }
       const stranger = bench.store.forTenant(bench.id('tenant'));
       await stranger.kv.setField('k', 'n', 'theirs', { requestId: 'a' });
-      expectEqual(await readTexts(stranger, 'k'), { n: 'theirs' }, 'and to another tenant');
+      expectEqual(await readTexts(stranger, 'k'), { n: 'theirs' }, 'the same ids are new requests in another tenant');
     },
   }),
   kvCase({
     id: 'kv/failed-requests-are-not-remembered',
-    title: 'a request whose condition did not hold may be sent again until it does',
+    title: 'a request whose condition did not hold may be retried until it does',
     proves: ['GEN-8', 'KV-3'],
     async run(bench) {
       const { kv } = bench.tenant;
@@ -139,9 +186,9 @@ export const REQUEST_CASES: readonly ConformanceCase[] = [
       const set = async () => (await kv.setField('k', 'a', '1', { ifExists: true, requestId: 'set' })).written;
       expectEqual([await swap(), await touch(), await set()], [false, false, false], 'there is no record');
       await kv.put('k', { state: 'ready' });
-      expectEqual([await swap(), await touch(), await set()], [true, true, true], 'now there is');
+      expectEqual([await swap(), await touch(), await set()], [true, true, true], 'the record exists now');
       const { ttl, ...record } = (await kv.get('k'))!;
-      expectEqual([ttl !== undefined, record.fields.a !== undefined], [true, true], 'and all were carried out');
+      expectEqual([ttl !== undefined, record.fields.a !== undefined], [true, true], 'all requests were applied');
     },
   }),
 ];

@@ -50,23 +50,23 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/scan-gives-records',
-    title: 'a scan gives each key with its whole record, an empty prefix gives all, an unknown one none',
+    title: 'a scan returns each key with its whole record; an empty prefix matches all, an unknown one none',
     proves: ['003 scan', 'KV-4'],
     async run(bench) {
       await bench.tenant.kv.put('gbe.state.tasks.email.1', { state: 'pending', n: 1 }, { ttl: '1h' });
       await bench.tenant.kv.put('gbe.state.tasks.sms.1', { state: 'running' });
       const seen: unknown[] = [];
       for await (const { key, record } of bench.tenant.kv.scan('gbe.state.tasks.email.')) {
-        expect(record.ttl !== undefined && record.revision > 0, 'TTL and revision come with it');
+        expect(record.ttl !== undefined && record.revision > 0, 'entries have TTL and revision');
         seen.push([key, Object.keys(record.fields).sort()]);
       }
       expectEqual(
         seen,
         [['gbe.state.tasks.email.1', ['n', 'state']]],
-        'only what starts with the prefix, with all fields',
+        'only keys that start with the prefix, with all fields',
       );
-      expectEqual((await scanKeys(bench.tenant, '')).length, 2, 'an empty prefix is every key');
-      expectEqual(await scanKeys(bench.tenant, 'gbe.state.jobs.'), [], 'an unknown prefix is none');
+      expectEqual((await scanKeys(bench.tenant, '')).length, 2, 'an empty prefix matches every key');
+      expectEqual(await scanKeys(bench.tenant, 'gbe.state.jobs.'), [], 'an unknown prefix matches nothing');
       expectEqual(
         await scanKeys(bench.tenant, 'gbe.state.tasks.sms.1'),
         ['gbe.state.tasks.sms.1'],
@@ -76,7 +76,7 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/prefix-is-text',
-    title: 'characters that are wildcards to engines are plain text in a prefix',
+    title: 'wildcard characters of engines are plain text in a prefix',
     proves: ['KV-6', 'GEN-5'],
     async run(bench) {
       const keys = [
@@ -133,13 +133,13 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
         );
       }
       for (const prefix of ['a\0', '\ud800', 'x'.repeat(513), 7 as never, null as never]) {
-        await expectCode('INVALID_ARGUMENT', 'that is no prefix', () => scanKeys(bench.tenant, prefix));
+        await expectCode('INVALID_ARGUMENT', 'the prefix is invalid', () => scanKeys(bench.tenant, prefix));
       }
     },
   }),
   kvCase({
     id: 'kv/pages-join-without-loss',
-    title: 'pages of any size join to the whole scan; limits beyond 1 to 1 000 and foreign cursors are refused',
+    title: 'pages of any size join to the whole scan; limits outside 1 to 1 000 and foreign cursors are refused',
     proves: ['KV-4'],
     async run(bench) {
       const keys = upTo(23)
@@ -153,11 +153,11 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
         expectEqual(
           paged.map((it) => it.key),
           keys,
-          `pages of ${limit} give each key once, in order`,
+          `pages of ${limit} return each key once, in order`,
         );
       }
       const { items, next } = await bench.tenant.kv.scanPage('k', { limit: 23 });
-      expectEqual([items.length, next], [23, undefined], 'the last page has no next, also when it is full');
+      expectEqual([items.length, next], [23, undefined], 'the last page has no next, even when it is full');
       for (const limit of [0, -1, 1.5, 1_001]) {
         await expectCode('INVALID_ARGUMENT', `limit ${limit} is refused`, () =>
           bench.tenant.kv.scanPage('k', { limit }),
@@ -170,19 +170,19 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/default-page-is-a-hundred',
-    title: 'scanPage gives a hundred by default, and scans go on past any internal page',
+    title: 'scanPage returns a hundred records by default, and scans continue past any internal page',
     proves: ['KV-4'],
     async run(bench) {
       const keys = upTo(450).map((n) => `k${String(n).padStart(4, '0')}`);
       await fill(bench, keys);
       const { items, next } = await bench.tenant.kv.scanPage('k');
-      expectEqual([items.length, typeof next], [100, 'string'], 'a page of a hundred and a cursor');
-      expectEqual(await scanKeys(bench.tenant, 'k'), keys, 'the iterator gives all');
+      expectEqual([items.length, typeof next], [100, 'string'], 'the page has a hundred records and a cursor');
+      expectEqual(await scanKeys(bench.tenant, 'k'), keys, 'the iterator yields all records');
     },
   }),
   kvCase({
     id: 'kv/full-last-pages',
-    title: 'a scan whose last page is exactly full ends with it, also past any internal page and with a filter',
+    title: 'a scan whose last page is exactly full has no further page, also past internal pages and with a filter',
     proves: ['KV-4'],
     async run(bench) {
       const { kv } = bench.tenant;

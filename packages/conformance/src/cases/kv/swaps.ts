@@ -1,4 +1,4 @@
-/** Compare-and-swap, the general swap, and requests that are sent twice (KV-3, GEN-8). */
+/** Compare-and-swap, the general swap, and retried requests (KV-3, GEN-8). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
@@ -13,10 +13,10 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
       const kv = bench.tenant.kv;
       await kv.put('k', { state: 'pending', n: '9', other: 'x' });
       expectEqual(await kv.compareAndSwap('k', 'state', 'claimed', 'running'), false, 'another value is not swapped');
-      expectEqual(await kv.compareAndSwap('k', 'state', 'pending', 'claimed'), true, 'the expected one is');
-      expectEqual(await kv.compareAndSwap('k', 'state', 'pending', 'claimed'), false, 'once');
+      expectEqual(await kv.compareAndSwap('k', 'state', 'pending', 'claimed'), true, 'the expected value is swapped');
+      expectEqual(await kv.compareAndSwap('k', 'state', 'pending', 'claimed'), false, 'the value is swapped once');
       expectEqual(await kv.compareAndSwap('k', 'n', '09', '1'), false, 'values are compared as bytes, not as numbers');
-      expectEqual(await kv.compareAndSwap('k', 'n', 9, 10), true, 'a number is its text');
+      expectEqual(await kv.compareAndSwap('k', 'n', 9, 10), true, 'a number is compared as its text');
       expectEqual(await readTexts(bench.tenant, 'k'), { state: 'claimed', n: '10', other: 'x' }, 'other fields stay');
     },
   }),
@@ -26,16 +26,20 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
     proves: ['KV-3', 'KV-1'],
     async run(bench) {
       const kv = bench.tenant.kv;
-      expectEqual(await kv.compareAndSwap('k', 'a', '1', '2'), false, 'no record has no value');
-      expectEqual(await kv.compareAndSwap('k', 'a', '', '2'), false, 'an empty value is not absence');
-      expectEqual(await kv.compareAndSwap('k', 'a', null, '1'), true, 'absent is swapped: the record is made');
-      expectEqual(await kv.compareAndSwap('k', 'a', null, '2'), false, 'and is not absent any more');
-      expectEqual(await kv.compareAndSwap('k', 'b', null, ''), true, 'a second field');
-      expectEqual(await kv.compareAndSwap('k', 'b', null, 'x'), false, 'that is empty is not absent');
-      expectEqual(await kv.compareAndSwap('k', 'b', '', null), true, 'null removes it');
-      expectEqual(await readTexts(bench.tenant, 'k'), { a: '1' }, 'the other stays');
-      expectEqual(await kv.compareAndSwap('k', 'a', '1', null), true, 'removing the last field');
-      expectEqual(await kv.get('k'), null, 'removes the record');
+      expectEqual(await kv.compareAndSwap('k', 'a', '1', '2'), false, 'a missing record has no value');
+      expectEqual(await kv.compareAndSwap('k', 'a', '', '2'), false, 'an empty value is not absent');
+      expectEqual(
+        await kv.compareAndSwap('k', 'a', null, '1'),
+        true,
+        'an absent field is swapped and creates the record',
+      );
+      expectEqual(await kv.compareAndSwap('k', 'a', null, '2'), false, 'the field is no longer absent');
+      expectEqual(await kv.compareAndSwap('k', 'b', null, ''), true, 'a second field is created');
+      expectEqual(await kv.compareAndSwap('k', 'b', null, 'x'), false, 'an empty field is not absent');
+      expectEqual(await kv.compareAndSwap('k', 'b', '', null), true, 'null removes the field');
+      expectEqual(await readTexts(bench.tenant, 'k'), { a: '1' }, 'the other field stays');
+      expectEqual(await kv.compareAndSwap('k', 'a', '1', null), true, 'the last field is removed');
+      expectEqual(await kv.get('k'), null, 'the record is removed with its last field');
     },
   }),
   kvCase({
@@ -49,7 +53,7 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
       expectEqual(
         [lost.swapped, textsOf(lost.record)],
         [false, { state: 'pending', tries: '1' }],
-        'one wrong field is enough; the current record comes back',
+        'one wrong field fails the swap, which returns the current record',
       );
       const won = await kv.swap('k', {
         expected: { state: 'pending', tries: 1, worker: null },
@@ -57,7 +61,7 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
       });
       const expected = { state: 'claimed', worker: 'w1', claim_id: 'c1' };
       expectEqual([won.swapped, textsOf(won.record)], [true, expected], 'all fields are written together');
-      expectEqual(await readTexts(bench.tenant, 'k'), expected, 'and stored');
+      expectEqual(await readTexts(bench.tenant, 'k'), expected, 'all fields are stored');
     },
   }),
   kvCase({
@@ -67,18 +71,22 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const kv = bench.tenant.kv;
       const missing = await kv.swap('k', { expectedRevision: 7, set: { a: '1' } });
-      expectEqual(missing, { swapped: false, record: null }, 'no record has no revision');
+      expectEqual(missing, { swapped: false, record: null }, 'a missing record has no revision');
       const made = await kv.swap('k', { expectedRevision: 0, set: { a: '1' } });
-      expectEqual(made.swapped, true, '0 makes a new record');
-      expectEqual((await kv.swap('k', { expectedRevision: 0, set: { a: '2' } })).swapped, false, 'but only a new one');
+      expectEqual(made.swapped, true, 'revision 0 creates a record');
+      expectEqual(
+        (await kv.swap('k', { expectedRevision: 0, set: { a: '2' } })).swapped,
+        false,
+        'revision 0 does not match an existing record',
+      );
       const revision = made.record!.revision;
       const second = await kv.swap('k', { expectedRevision: revision, set: { a: '2' } });
-      expect(second.swapped && second.record!.revision > revision, 'the right revision passes and moves on');
+      expect(second.swapped && second.record!.revision > revision, 'the right revision matches and advances');
       const stale = await kv.swap('k', { expectedRevision: revision, expected: { a: '2' }, set: { a: '3' } });
       expectEqual(
         [stale.swapped, stale.record?.revision],
         [false, second.record!.revision],
-        'a stale one fails and hears the current',
+        'a stale revision fails and returns the current record',
       );
       for (const bad of [-1, 0.5, Number.NaN, '1' as never]) {
         await expectCode('INVALID_ARGUMENT', `revision ${bad} is refused`, () =>
@@ -89,7 +97,7 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/failed-swaps-change-nothing',
-    title: 'a swap that fails leaves fields and revision as they were',
+    title: 'a failed swap leaves fields and revision unchanged',
     proves: ['KV-3'],
     async run(bench) {
       const kv = bench.tenant.kv;
@@ -102,13 +110,13 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
       expectEqual(
         (await kv.compareAndSwap('none', 'a', 'x', 'y')) || (await kv.get('none')) !== null,
         false,
-        'no record is made',
+        'no record is created',
       );
     },
   }),
   kvCase({
     id: 'kv/retried-winner-hears-true',
-    title: 'a swap sent again with its requestId hears the same answer and is not taken twice',
+    title: 'a swap retried with its requestId returns the same result and is not applied twice',
     proves: ['GEN-8', 'KV-3'],
     async run(bench) {
       const kv = bench.tenant.kv;
@@ -116,33 +124,37 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
       expectEqual(
         await kv.compareAndSwap('k', 'state', 'pending', 'claimed', { requestId: 'r1' }),
         true,
-        'the first sending wins',
+        'the first call wins',
       );
       expectEqual(
         await kv.compareAndSwap('k', 'state', 'pending', 'claimed', { requestId: 'r1' }),
         true,
-        'the same request again hears true',
+        'the retried request returns true',
       );
       expectEqual(
         await kv.compareAndSwap('k', 'state', 'pending', 'claimed', { requestId: 'r2' }),
         false,
-        'another request hears false',
+        'another request returns false',
       );
-      expectEqual(await kv.compareAndSwap('k', 'state', 'pending', 'claimed'), false, 'so does one without an id');
-      const change = { expect: { state: 'claimed' }, set: { state: 'running', worker: 'w' }, requestId: 'r3' };
-      expectEqual((await kv.swap('k', change)).swapped, true, 'the general form');
+      expectEqual(
+        await kv.compareAndSwap('k', 'state', 'pending', 'claimed'),
+        false,
+        'a call without a request id returns false',
+      );
+      const change = { expected: { state: 'claimed' }, set: { state: 'running', worker: 'w' }, requestId: 'r3' };
+      expectEqual((await kv.swap('k', change)).swapped, true, 'the general swap wins');
       await kv.setField('k', 'worker', 'somebody else');
       const again = await kv.swap('k', change);
       expectEqual(
         [again.swapped, textsOf(again.record)?.worker],
         [true, 'somebody else'],
-        'is remembered too, and not applied a second time',
+        'the retried general swap returns the same and is not applied twice',
       );
     },
   }),
   kvCase({
     id: 'kv/retried-writes-apply-once',
-    title: 'put, setField and setFields sent again with their requestId do not overwrite what came after',
+    title: 'put, setField and setFields retried with their requestId do not overwrite later writes',
     proves: ['GEN-8'],
     async run(bench) {
       const kv = bench.tenant.kv;
@@ -154,8 +166,8 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
       for (const [name, write] of Object.entries(writes)) {
         expectEqual((await write()).written, true, `${name} is written`);
         for (const later of ['1', '2', '3']) await kv.setField('k', 'a', later, { requestId: `${name}-${later}` });
-        expectEqual((await write()).written, true, `${name} sent again hears that it was`);
-        expectEqual(await readTexts(bench.tenant, 'k'), { a: '3' }, 'and what was written since stays');
+        expectEqual((await write()).written, true, `${name} returns its first result on retry`);
+        expectEqual(await readTexts(bench.tenant, 'k'), { a: '3' }, 'later writes stay');
       }
     },
   }),

@@ -1,4 +1,4 @@
-/** Watching a prefix: changes from now on, in the order they happened to a key (KV-4). */
+/** Watching a prefix: changes from now on, in order for each key (KV-4). */
 
 import type { KvChange } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -7,10 +7,10 @@ import type { Bench, ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
 import { textsOf } from './fields.ts';
 
-/** Long enough to be heard of as a put, short enough to wait for. */
+/** Long enough to be reported as a put first, short enough to wait for. */
 const SHORT_MS = 200;
 
-/** A watch that is known to be live: it has reported a change under its prefix. */
+/** Returns a watch that is known to be live, because it has reported a change under its prefix. */
 async function liveWatch(bench: Bench, prefix: string) {
   const controller = new AbortController();
   const changes = bench.tenant.kv.watch(prefix, { signal: controller.signal })[Symbol.asyncIterator]();
@@ -19,7 +19,7 @@ async function liveWatch(bench: Bench, prefix: string) {
     live = true;
     return it;
   });
-  // "From now on" begins when the engine has subscribed; writing until something is heard tells when that is.
+  // "From now on" starts when the engine has subscribed. Writing until a change is reported finds that moment.
   for (let n = 0; !live; n++) {
     await bench.tenant.kv.put(`${prefix}warm-up`, { n });
     await sleep(5);
@@ -32,7 +32,7 @@ async function nextOf(changes: AsyncIterator<KvChange>, count: number): Promise<
   const seen: KvChange[] = [];
   while (seen.length < count) {
     const { value, done } = await changes.next();
-    expect(!done, 'the watch goes on until it is aborted');
+    expect(!done, 'the watch continues until it is aborted');
     if (!value.key.endsWith('warm-up')) seen.push(value);
   }
   return seen;
@@ -54,7 +54,7 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       await kv.delete('a.x');
       await kv.put('ab', { v: 'not under a.' });
       await kv.put('a.*', { v: '3' });
-      // One more than is looked at, so that a change that is missed shows as a difference and not as a long wait.
+      // One more than is read, so that a missed change shows as a difference and not as a long wait.
       await kv.put('a.z', { v: '4' });
       const seen = await nextOf(changes, 4);
       expectEqual(
@@ -65,14 +65,14 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
           ['a.x', 'delete', null],
           ['a.*', 'put', { v: '3' }],
         ],
-        'changes come in order with the record as it then stood; a swap that failed is no change',
+        'changes are in order, with the record of that time; a failed swap is not a change',
       );
       controller.abort();
     },
   }),
   kvCase({
     id: 'kv/watch-hears-other-clients',
-    title: 'a watch hears what other clients write, in its own tenant only',
+    title: 'a watch reports writes of other clients, in its own tenant only',
     proves: ['KV-4', 'GEN-10'],
     needs: ['kv.watch'],
     async run(bench) {
@@ -85,14 +85,14 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       expectEqual(
         [change?.key, textsOf(change?.record ?? null)],
         ['k', { v: 'ours' }],
-        'the peer is heard, the stranger is not',
+        'the peer’s writes are reported, those of another tenant are not',
       );
       controller.abort();
     },
   }),
   kvCase({
     id: 'kv/watch-then-scan-misses-nothing',
-    title: 'who watches anew after a cut, and then scans, knows every record as it stands',
+    title: 'a client that watches again after a cut and then scans knows the current state of every record',
     proves: ['KV-4'],
     needs: ['kv.watch'],
     async run(bench) {
@@ -114,13 +114,13 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       expectEqual(
         Object.fromEntries(known),
         { 'r.between': { v: '2' }, 'r.after-the-watch': { v: '3' }, 'r.after-the-scan': { v: '4' } },
-        'what was missed is in the scan, what came later in the watch',
+        'the scan has the missed changes, the watch the later ones',
       );
     },
   }),
   kvCase({
     id: 'kv/watch-reports-expiry',
-    title: 'a watch reports that a record has expired, and not that it was deleted',
+    title: 'a watch reports expiry as an expiry and not as a delete',
     proves: ['KV-4', 'KV-2'],
     needs: ['kv.watch'],
     async run(bench) {
@@ -135,7 +135,7 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
         while (ends.length < 2) for (const it of await nextOf(changes, 1)) if (it.type !== 'put') ends.push(it);
       })();
       await bench.pass(SHORT_MS);
-      // Engines find what has expired as they clean up; a read finds it at once.
+      // Engines find expired records when they clean up; a read finds them immediately.
       await kv.getMany(['e.short', 'e.touched']);
       await listening;
       controller.abort();
@@ -146,13 +146,13 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
           ['expire', 'e.short', null],
           ['expire', 'e.touched', null],
         ],
-        'both have expired, and nothing is left of them',
+        'both have expired and are gone',
       );
     },
   }),
   kvCase({
     id: 'kv/watch-ends-when-aborted',
-    title: 'a watch that waits ends when its signal aborts',
+    title: 'a waiting watch ends when its signal aborts',
     proves: ['GEN-3', 'KV-4'],
     needs: ['kv.watch'],
     async run(bench) {
@@ -164,7 +164,7 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       await sleep(20);
       controller.abort();
       const outcome = await drained;
-      expect(outcome === 'ended' || outcome === 'ABORTED', `it ends, or says ABORTED; it gave ${outcome}`);
+      expect(outcome === 'ended' || outcome === 'ABORTED', `the watch ends or fails with ABORTED, not with ${outcome}`);
     },
   }),
 ];

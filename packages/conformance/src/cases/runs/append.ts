@@ -1,4 +1,4 @@
-/** Appending: what goes in, what comes back, who assigns sequence and time (004 §3.1, §3.4; RUN-2, RUN-6, RUN-16). */
+/** Appending: the event sent, the result, and who assigns sequence and time (004 §3.1, §3.4; RUN-2, RUN-6, RUN-16). */
 import { randomUUID } from 'node:crypto';
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -11,7 +11,7 @@ const RFC3339_MILLIS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 export const APPEND_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/append-returns-assignment',
-    title: 'an append tells the event id, its sequence, its time and that it was written',
+    title: 'append returns the event id, its sequence, its time and whether it was written',
     proves: ['004 §3.1', '004 §2', 'RUN-16'],
     async run(bench) {
       const event = runEvent(bench, { runId: bench.id('run') });
@@ -25,12 +25,12 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
         RFC3339_MILLIS.test(result.persistedAt),
         `persistedAt is RFC 3339 UTC with milliseconds, not ${result.persistedAt}`,
       );
-      expectEqual([result.idempotent, result.persisted], [false, true], 'a new event is persisted and no duplicate');
+      expectEqual([result.idempotent, result.persisted], [false, true], 'a new event is persisted and not a duplicate');
     },
   }),
   runsCase({
     id: 'runs/records-carry-everything-sent',
-    title: 'reading gives back every field that was sent, plus runSeq and persistedAt',
+    title: 'reads return every field that was sent, plus runSeq and persistedAt',
     proves: ['004 §3.1', '004 §2', '002 §1', 'RUN-9', '001 §6'],
     async run(bench) {
       const event = runEvent(bench, {
@@ -75,14 +75,14 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/producers-do-not-choose-sequence',
-    title: 'a runSeq or persistedAt that a producer sends is never believed',
+    title: 'a runSeq or persistedAt sent by a producer is ignored',
     proves: ['004 §3.1', '001 §2.2'],
     async run(bench) {
       const runId = bench.id('run');
       const forged = runEvent(bench, { runId, runSeq: 41, persistedAt: '1999-01-01T00:00:00.000Z' });
       await bench.tenant.runs.appendEvent(forged).catch(() => undefined);
       const { runSeq } = await bench.tenant.runs.appendEvent(runEvent(bench, { runId }));
-      expect(runSeq < 41, 'the store assigns sequences itself; refusing the event is fine, obeying it is not');
+      expect(runSeq < 41, 'the store assigns sequences itself; it may refuse the event but not use its sequence');
       for (const record of await wholeLog(bench.tenant, runId)) {
         expect(record.persistedAt > '2000', 'persistedAt is the time of the append authority');
       }
@@ -90,7 +90,7 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/sequence-strictly-increases',
-    title: 'sequences of a run strictly increase and are unique',
+    title: 'sequences within a run are unique and strictly increase',
     proves: ['001 §2.1', '001 §2.2', '004 §4'],
     async run(bench) {
       const runId = bench.id('run');
@@ -108,7 +108,7 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/sequence-is-dense-per-run',
-    title: 'every run counts 1, 2, 3 …, whatever other runs do',
+    title: 'every run counts 1, 2, 3 …, independently of other runs',
     proves: ['RUN-2'],
     needs: ['runs.denseSequences'],
     async run(bench) {
@@ -119,13 +119,13 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
         seen[runId]!.push((await bench.tenant.runs.appendEvent(event)).runSeq);
         await bench.tenant.runs.appendEvent(event);
       }
-      expectEqual(seen[one], upTo(4), 'the first run counts from 1 without holes, duplicates use up no number');
-      expectEqual(seen[two], upTo(2), 'so does the second');
+      expectEqual(seen[one], upTo(4), 'the first run counts from 1 without gaps, duplicates use no number');
+      expectEqual(seen[two], upTo(2), 'the second run counts from 1 without gaps');
     },
   }),
   runsCase({
     id: 'runs/emitted-at-is-exact-text',
-    title: 'emittedAt comes back as the exact text that was sent',
+    title: 'emittedAt is returned as the exact text that was sent',
     proves: ['004 §3.4', 'RUN-6', 'GEN-2'],
     async run(bench) {
       const runId = bench.id('run');
@@ -143,7 +143,7 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
       expectEqual(
         log.map((it) => it.emittedAt),
         times,
-        'the producer’s own text is kept, in the order of appends, not of clocks',
+        'the producer’s own text is kept, in append order',
       );
     },
   }),
@@ -163,7 +163,7 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
         'persistedAt is RFC 3339 UTC with milliseconds',
       );
       expectEqual(times, times.toSorted(), 'persistedAt never decreases along runSeq');
-      expect(times[0]! < times.at(-1)!, 'it is a clock: time that passes shows');
+      expect(times[0]! < times.at(-1)!, 'persistedAt advances as time passes');
     },
   }),
   runsCase({
@@ -178,12 +178,12 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
       await handle.append('StepStarted', {}, { stepId: 's' });
       const again = await handle.append('StepStarted', {}, { stepId: 's' });
       expectEqual(again.idempotent, true, 'the same step start is a duplicate by its derived key');
-      expectEqual(handle.runId, runId, 'the handle knows its run');
+      expectEqual(handle.runId, runId, 'the handle has its run id');
       expectEqual(await handle.headSeq(), again.runSeq, 'headSeq is that of the last event');
       expectEqual((await handle.snapshot()).status, 'RUNNING', 'the snapshot is current');
       const types: string[] = [];
       for await (const event of handle.events()) types.push(event.eventType);
-      expectEqual(types, ['RunStarted', 'StepStarted'], 'events of the handle are those of the run');
+      expectEqual(types, ['RunStarted', 'StepStarted'], 'the handle reads the events of the run');
       const own = await handle.append('Custom', { a: 1 }, { eventId: randomUUID(), idempotencyKey: 'mine' });
       expectEqual(own.persisted, true, 'envelope fields can be given');
     },

@@ -1,4 +1,4 @@
-/** Archived runs: gone from the store, known to lie elsewhere, never by mistake (RUN-15). */
+/** Archived runs: removed from the store, with the location of their archive, and never by mistake (RUN-15). */
 import { isTidemarkError } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -10,14 +10,14 @@ import { runEvent } from './events.ts';
 export const ARCHIVE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/archived-runs-name-their-archive',
-    title: 'reads of an archived run, and appends to it, are RUN_ARCHIVED and say where it lies',
+    title: 'reads of an archived run and appends to it fail with RUN_ARCHIVED and the archive’s location',
     proves: ['RUN-15', '001 §2.3'],
     async run(bench) {
       const { runs } = bench.tenant;
       const runId = await carriedRun(bench);
-      expectEqual(await runs.archiveLocation(runId), null, 'a live run lies nowhere else');
+      expectEqual(await runs.archiveLocation(runId), null, 'a live run has no archive');
       await archive(bench.tenant, runId, 'file:somewhere');
-      expectEqual(await runs.archiveLocation(runId), 'file:somewhere', 'the place is told');
+      expectEqual(await runs.archiveLocation(runId), 'file:somewhere', 'archiveLocation returns the location');
       const calls: Record<string, () => Promise<unknown>> = {
         fetchEvents: () => runs.fetchEvents(runId),
         readEvents: () => all(runs.readEvents(runId)),
@@ -39,14 +39,16 @@ export const ARCHIVE_CASES: readonly ConformanceCase[] = [
       expectEqual(
         await bench.store.runs.archiveLocation(runId),
         'file:somewhere',
-        'the operator need not name the tenant',
+        'the operator finds it without naming the tenant',
       );
-      await expectCode('RUN_ARCHIVED', 'nor to hear of it', () => bench.store.runs.fetchEvents(runId));
+      await expectCode('RUN_ARCHIVED', 'the operator gets RUN_ARCHIVED without naming the tenant', () =>
+        bench.store.runs.fetchEvents(runId),
+      );
     },
   }),
   runsCase({
     id: 'runs/archive-only-what-was-seen',
-    title: 'a run that has grown since it was read is not archived',
+    title: 'a run with events newer than the exported copy is not archived',
     proves: ['RUN-15', 'RUN-7'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -54,27 +56,31 @@ export const ARCHIVE_CASES: readonly ConformanceCase[] = [
       const atSeq = await runs.headSeq(runId);
       await runs.appendEvent(runEvent(bench, { runId }));
       const before = await seenOf(bench.tenant, runId);
-      const error = await expectCode('SEQ_CONFLICT', 'it has one event more', () =>
+      const error = await expectCode('SEQ_CONFLICT', 'the run has one more event', () =>
         runs.archiveRun(runId, { location: 'x', expectedSeq: atSeq }),
       );
-      expectEqual(error.current, atSeq + 1, 'the error says where it is');
+      expectEqual(error.current, atSeq + 1, 'the error carries the current sequence');
       expectEqual(await seenOf(bench.tenant, runId), before, 'nothing has changed');
-      expectEqual(await runs.archiveRun(runId, { location: 'x', expectedSeq: atSeq + 1 }), true, 'now it is archived');
-      expectEqual(await runs.archiveRun(runId, { location: 'y', expectedSeq: atSeq + 1 }), false, 'only once');
-      expectEqual(await runs.archiveLocation(runId), 'x', 'and stays where it is');
+      expectEqual(await runs.archiveRun(runId, { location: 'x', expectedSeq: atSeq + 1 }), true, 'the run is archived');
+      expectEqual(
+        await runs.archiveRun(runId, { location: 'y', expectedSeq: atSeq + 1 }),
+        false,
+        'a second archiving does nothing',
+      );
+      expectEqual(await runs.archiveLocation(runId), 'x', 'the location stays the same');
       expectEqual(
         await runs.archiveRun(bench.id('run'), { location: 'x', expectedSeq: 1 }),
         false,
-        'an unknown run is none',
+        'an unknown run cannot be archived',
       );
-      await expectCode('INVALID_ARGUMENT', 'the sequence must be told', () =>
+      await expectCode('INVALID_ARGUMENT', 'expectedSeq is required', () =>
         runs.archiveRun(runId, { location: 'x' } as never),
       );
     },
   }),
   runsCase({
     id: 'runs/archive-or-append',
-    title: 'of an append and an archiving at the same moment one is refused: no event goes unseen',
+    title: 'of a concurrent append and archiving one is refused: no event is lost',
     proves: ['RUN-15', 'RUN-7'],
     async run(bench) {
       const peer = (await bench.peer()).forTenant(bench.tenantId);
@@ -90,14 +96,14 @@ export const ARCHIVE_CASES: readonly ConformanceCase[] = [
             .then((result) => result.persisted)
             .catch((error) => (isTidemarkError(error, 'RUN_ARCHIVED') ? false : Promise.reject(error))),
         ]);
-        expect(archived !== appended, `either archived or appended: ${archived}, ${appended}`);
-        if (appended) expectEqual(await bench.tenant.runs.headSeq(runId), 2, 'what was appended is there');
+        expect(archived !== appended, `exactly one of archiving and append succeeds: ${archived}, ${appended}`);
+        if (appended) expectEqual(await bench.tenant.runs.headSeq(runId), 2, 'the appended event is stored');
       }
     },
   }),
   runsCase({
     id: 'runs/archived-run-comes-back',
-    title: 'an archived run that is restored is live again, and archived no longer',
+    title: 'an archived run that is restored is live again and no longer archived',
     proves: ['RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -105,10 +111,10 @@ export const ARCHIVE_CASES: readonly ConformanceCase[] = [
       const before = await seenOf(bench.tenant, runId);
       const parts = await exported(bench.tenant, runId);
       await archive(bench.tenant, runId);
-      expectEqual((await runs.restoreRun(parts)).restored, true, 'it was not there');
-      expectEqual(await seenOf(bench.tenant, runId), before, 'all is as it was');
-      expectEqual(await runs.archiveLocation(runId), null, 'it lies nowhere else');
-      expectEqual((await runs.appendEvent(runEvent(bench, { runId }))).runSeq, before.head + 1, 'it goes on');
+      expectEqual((await runs.restoreRun(parts)).restored, true, 'the run was restored');
+      expectEqual(await seenOf(bench.tenant, runId), before, 'the run is the same as before');
+      expectEqual(await runs.archiveLocation(runId), null, 'the run has no archive');
+      expectEqual((await runs.appendEvent(runEvent(bench, { runId }))).runSeq, before.head + 1, 'the run continues');
     },
   }),
 ];

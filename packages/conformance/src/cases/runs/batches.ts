@@ -1,4 +1,4 @@
-/** Batches and the fence: one result per input, a run's events together or not at all (RUN-7). */
+/** Batches and the fence: one result per input, and the events of a run all together or not at all (RUN-7). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
@@ -7,7 +7,7 @@ import { appendNumbered, appendTypes, numbersOf, runEvent, wholeLog } from './ev
 export const BATCH_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/batch-results-in-input-order',
-    title: 'a batch over several runs gives one result per input, in input order',
+    title: 'a batch over several runs returns one result per input, in input order',
     proves: ['RUN-7'],
     async run(bench) {
       const [a, b] = [bench.id('run'), bench.id('run')];
@@ -16,23 +16,27 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       expectEqual(
         results.map((it) => it.eventId),
         events.map((it) => it.eventId),
-        'results stand where their events stood',
+        'results are in the order of their events',
       );
       expectEqual(numbersOf(await wholeLog(bench.tenant, a)), [0, 3], 'the first run keeps the order of its events');
-      expectEqual(numbersOf(await wholeLog(bench.tenant, b)), [1, 2, 4], 'so does the second');
+      expectEqual(
+        numbersOf(await wholeLog(bench.tenant, b)),
+        [1, 2, 4],
+        'the second run keeps the order of its events',
+      );
       for (const [at, event] of events.entries()) {
         const log = await wholeLog(bench.tenant, event.runId);
         expectEqual(
           log.find((it) => it.eventId === event.eventId)?.runSeq,
           results[at]!.runSeq,
-          'the told sequence is the stored one',
+          'the returned sequence is the stored one',
         );
       }
     },
   }),
   runsCase({
     id: 'runs/batch-repeats-are-duplicates-of-the-first',
-    title: 'a key that appears twice in a batch is a duplicate of its first',
+    title: 'a key that appears twice in a batch is a duplicate of its first occurrence',
     proves: ['RUN-7', 'RUN-4'],
     async run(bench) {
       const runId = bench.id('run');
@@ -46,14 +50,14 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       expectEqual(
         [results[2]!.runSeq, results[2]!.eventId],
         [results[0]!.runSeq, one.eventId],
-        'it stands where the first stands',
+        'the repeat returns the position of the first',
       );
       expectEqual(numbersOf(await wholeLog(bench.tenant, runId)), [1, 2], 'two events are stored');
     },
   }),
   runsCase({
     id: 'runs/batch-mixes-new-and-stored',
-    title: 'a batch sent again with more events adds only the new ones',
+    title: 'a batch retried with more events adds only the new ones',
     proves: ['RUN-7', 'RUN-4'],
     async run(bench) {
       const runId = bench.id('run');
@@ -63,14 +67,14 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       expectEqual(
         results.map((it) => it.idempotent),
         [true, true, false, false],
-        'stored ones are duplicates, the others are new',
+        'stored events are duplicates, the others are new',
       );
-      expectEqual(numbersOf(await wholeLog(bench.tenant, runId)), [1, 2, 3, 4], 'the log has each once');
+      expectEqual(numbersOf(await wholeLog(bench.tenant, runId)), [1, 2, 3, 4], 'the log has each event once');
     },
   }),
   runsCase({
     id: 'runs/batch-partly-stored-keeps-the-status',
-    title: 'a batch of which some events are stored already leads the run to the status its whole log gives',
+    title: 'after a partly stored batch the run has the status that follows from its whole log',
     proves: ['RUN-7', 'RUN-3', 'RUN-11'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -90,7 +94,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/batch-partly-refused-is-unknown',
-    title: 'a batch of which one run is refused says that nothing was written only where that is so',
+    title: 'a batch with one refused run reports that nothing was written only if that is true',
     proves: ['RUN-7', 'GEN-8'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -109,14 +113,14 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
           continue;
         }
         expect(error.write !== undefined, 'an unknown outcome carries the write');
-        await expectCode('RUN_DELETED', 'sent again it tells what was refused', () => runs.appendEvents(events));
-        expectEqual(await runs.headSeq(runId), 1, 'and the other run has its event once');
+        await expectCode('RUN_DELETED', 'the retry reports the refused run', () => runs.appendEvents(events));
+        expectEqual(await runs.headSeq(runId), 1, 'the other run has its event once');
       }
     },
   }),
   runsCase({
     id: 'runs/batch-with-a-bad-event-writes-nothing',
-    title: 'one invalid event keeps the whole batch out',
+    title: 'one invalid event rejects the whole batch',
     proves: ['RUN-7', 'RUN-9'],
     async run(bench) {
       const runId = bench.id('run');
@@ -126,7 +130,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
         bench.tenant.runs.appendEvents([good, runEvent(bench, { runId }), bad]),
       );
       const poisoned = runEvent(bench, { runId, payload: { n: Number.NaN } });
-      await expectCode('INVALID_PAYLOAD', 'so is one with a payload JSON cannot carry', () =>
+      await expectCode('INVALID_PAYLOAD', 'a batch with a payload that JSON cannot represent is refused', () =>
         bench.tenant.runs.appendEvents([good, poisoned]),
       );
       expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'nothing of it was written');
@@ -155,7 +159,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/batch-of-a-thousand',
-    title: 'a batch takes a thousand events, and no more',
+    title: 'a batch accepts a thousand events and no more',
     proves: ['RUN-7'],
     async run(bench) {
       const runId = bench.id('run');
@@ -164,7 +168,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       expectEqual(await bench.tenant.runs.headSeq(runId), results.at(-1)!.runSeq, 'all of them are stored');
       const other = bench.id('run');
       await expectCode('INVALID_ARGUMENT', 'a larger batch is refused', () => appendNumbered(bench, other, 1_001));
-      expectEqual(await bench.tenant.runs.headSeq(other), 0, 'and nothing of it is written');
+      expectEqual(await bench.tenant.runs.headSeq(other), 0, 'nothing of the larger batch is written');
     },
   }),
   runsCase({
@@ -199,7 +203,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       const unknown = await expectCode('SEQ_CONFLICT', 'an unknown run is at 0', () =>
         bench.tenant.runs.appendEvent(runEvent(bench, { runId: bench.id('run') }), { expectedSeq: 3 }),
       );
-      expectEqual(unknown.current, 0, 'which the error says');
+      expectEqual(unknown.current, 0, 'the error carries sequence 0');
       expectEqual(await bench.tenant.runs.headSeq(runId), head, 'nothing was written');
     },
   }),
@@ -214,17 +218,17 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       const retried = await bench.tenant.runs.appendEvents([a!, b!], { expectedSeq: 0 });
       expect(
         retried.every((it) => it.idempotent),
-        'a batch of duplicates only succeeds whatever it expected',
+        'a batch of only duplicates succeeds whatever it expected',
       );
       const head = await bench.tenant.runs.headSeq(runId);
-      await expectCode('SEQ_CONFLICT', 'what is left to write is fenced', () =>
+      await expectCode('SEQ_CONFLICT', 'the remaining new event is fenced', () =>
         bench.tenant.runs.appendEvents([a!, c!], { expectedSeq: 0 }),
       );
       const results = await bench.tenant.runs.appendEvents([b!, c!], { expectedSeq: head });
       expectEqual(
         results.map((it) => it.persisted),
         [false, true],
-        'a duplicate beside a new event on the right head passes',
+        'a duplicate beside a new event on the right head succeeds',
       );
     },
   }),
@@ -234,13 +238,13 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
     proves: ['RUN-7'],
     async run(bench) {
       const [a, b] = [bench.id('run'), bench.id('run')];
-      await expectCode('INVALID_ARGUMENT', 'a fence over two runs has no meaning', () =>
+      await expectCode('INVALID_ARGUMENT', 'a fence over two runs is refused', () =>
         bench.tenant.runs.appendEvents([runEvent(bench, { runId: a }), runEvent(bench, { runId: b })], {
           expectedSeq: 0,
         }),
       );
       for (const expectedSeq of [-1, 1.5, Number.NaN, '0' as never]) {
-        await expectCode('INVALID_ARGUMENT', `expectedSeq ${expectedSeq} is no sequence`, () =>
+        await expectCode('INVALID_ARGUMENT', `expectedSeq ${expectedSeq} is not a sequence`, () =>
           bench.tenant.runs.appendEvent(runEvent(bench, { runId: a }), { expectedSeq }),
         );
       }

@@ -1,10 +1,12 @@
-/** Runs worth carrying elsewhere: several commits, labels, a parent, keys of every kind; and parts as a file would hold them. */
+/**
+ * Sample runs to export: several commits, labels, a parent, keys of every kind; and their parts as a file holds them.
+ */
 import type { RunPart, Store } from '@tidemark/core';
 import type { Bench } from '../../kit.ts';
 import { all } from '../iterate.ts';
 import { appendNumbered, runEvent, wholeLog } from './events.ts';
 
-/** A run of many commits; `long` for one that takes two parts to export. */
+/** Appends a run of many commits. A `long` one takes two parts to export. */
 export async function carriedRun(bench: Bench, length: 'short' | 'long' = 'short'): Promise<string> {
   const runId = bench.id('run');
   const { runs } = bench.tenant;
@@ -18,16 +20,16 @@ export async function carriedRun(bench: Bench, length: 'short' | 'long' = 'short
   return runId;
 }
 
-/** The parts of a run after a journey through JSON text. */
+/** Returns the parts of a run after a round trip through JSON text. */
 export async function exported(store: Store, runId: string): Promise<RunPart[]> {
   return JSON.parse(JSON.stringify(await all(store.runs.exportRun(runId)))) as RunPart[];
 }
 
-/** Whatever can be seen of a run. */
+/** Returns everything that can be read of a run. */
 export async function seenOf(store: Store, runId: string) {
   const { projectedAt: _, version: __, ...snapshot } = await store.runs.projectSnapshot(runId);
   const { items } = await store.runs.listRuns();
-  // Whether a snapshot is stored yet is no property of the run.
+  // Whether a snapshot is already stored is not a property of the run.
   const { snapshot: ___, ...verified } = await store.runs.verify(runId);
   return {
     log: await wholeLog(store, runId),
@@ -43,7 +45,7 @@ export async function archive(store: Store, runId: string, location = 'somewhere
   await store.runs.archiveRun(runId, { location, expectedSeq: await store.runs.headSeq(runId) });
 }
 
-/** The first parts of a run, then the end of whoever sent them. */
+/** Yields the first parts of a run, then throws. */
 export async function* cutAfter(parts: readonly RunPart[], count: number): AsyncGenerator<RunPart, void, undefined> {
   yield* parts.slice(0, count);
   throw new Error('cut');

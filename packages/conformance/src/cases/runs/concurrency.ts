@@ -1,4 +1,4 @@
-/** Many clients at once: the log they leave must be one that some order of their calls explains (RUN-2, RUN-4, RUN-7). */
+/** Many concurrent clients: their log must be explained by some order of their calls (RUN-2, RUN-4, RUN-7). */
 import type { AppendResult, RunEventInput, RunEventRecord } from '@tidemark/core';
 import { isTidemarkError } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
@@ -17,7 +17,7 @@ interface Call {
   ended: number;
 }
 
-/** Writers on both clients append to one run; every call is timed on one counter. */
+/** Appends to one run with writers on both clients. Every call is timed on one counter. */
 async function writeTogether(bench: Bench, runId: string): Promise<Call[]> {
   const clients = [bench.tenant, (await bench.peer()).forTenant(bench.tenantId)];
   let tick = 0;
@@ -43,15 +43,15 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
       const runId = bench.id('run');
       const calls = await writeTogether(bench, runId);
       const log = await wholeLog(bench.tenant, runId, 17);
-      expectEqual(log.length, calls.length, 'every acknowledged event is there, and no other');
+      expectEqual(log.length, calls.length, 'every acknowledged event is stored, and no other');
       const bySeq = new Map(log.map((it) => [it.runSeq, it]));
-      expectEqual(bySeq.size, calls.length, 'no sequence was given twice');
+      expectEqual(bySeq.size, calls.length, 'no sequence was assigned twice');
       for (const { event, result } of calls) {
         const record = bySeq.get(result.runSeq);
         expectEqual(
           [record?.eventId, record?.persistedAt],
           [event.eventId, result.persistedAt],
-          'each stands where its writer was told',
+          'each event has the position that its writer got',
         );
       }
       for (const a of calls) {
@@ -81,12 +81,12 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
         'sequences are dense',
       );
       const report = await bench.tenant.runs.verify(runId);
-      expectEqual([report.ok, report.events], [true, WRITERS * EACH], 'and every link fits');
+      expectEqual([report.ok, report.events], [true, WRITERS * EACH], 'every chain link is valid');
     },
   }),
   runsCase({
     id: 'runs/same-key-at-once-is-stored-once',
-    title: 'of concurrent appends with one key exactly one is persisted, and all hear the same place',
+    title: 'of concurrent appends with one key exactly one is persisted, and all return the same position',
     proves: ['RUN-4', '004 §3.2', '001 §3.2'],
     async run(bench) {
       const clients = [bench.tenant, (await bench.peer()).forTenant(bench.tenantId)];
@@ -100,7 +100,7 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
         expectEqual(results.filter((it) => it.persisted).length, 1, 'exactly one is persisted');
         expectEqual(results.filter((it) => it.idempotent).length, 9, 'all others are duplicates');
         const places = new Set(results.map((it) => `${it.eventId} ${it.runSeq} ${it.persistedAt}`));
-        expectEqual(places.size, 1, 'all hear the same id, sequence and time');
+        expectEqual(places.size, 1, 'all calls return the same id, sequence and time');
         expectEqual((await wholeLog(bench.tenant, runId)).length, 1, 'one event is stored');
       }
     },
@@ -127,12 +127,12 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
         expectEqual(winners.length, 1, 'exactly one writer passes the fence');
         head = winners[0]!.runSeq;
       }
-      expectEqual((await wholeLog(bench.tenant, runId)).length, 5, 'one event a round is stored');
+      expectEqual((await wholeLog(bench.tenant, runId)).length, 5, 'one event per round is stored');
     },
   }),
   runsCase({
     id: 'runs/watermark-reader-misses-nothing',
-    title: 'a watermark reader that runs beside the writers sees every event exactly once, in order',
+    title: 'a watermark reader concurrent with writers sees every event exactly once, in order',
     proves: ['RUN-2', '001 §4', '001 §4.1', '001 §4.2'],
     async run(bench) {
       const runId = bench.id('run');
@@ -153,13 +153,13 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
       const [, ...readers] = await Promise.all([written, reader(3), reader(7), reader(1_000)]);
       const log = await wholeLog(bench.tenant, runId);
       for (const seen of readers) {
-        expectEqual(seen, log, 'what a reader joined together is the log: nothing appeared behind its watermark');
+        expectEqual(seen, log, 'a reader sees the log exactly: nothing appeared behind its watermark');
       }
     },
   }),
   runsCase({
     id: 'runs/batches-are-seen-whole',
-    title: 'readers beside the writers never see half a batch',
+    title: 'concurrent readers never see half a batch',
     proves: ['RUN-7', 'RUN-2'],
     async run(bench) {
       const runId = bench.id('run');
@@ -170,13 +170,13 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
         return clients[batch % 2]!.runs.appendEvents(events);
       });
       const check = (log: readonly RunEventRecord[]) => {
-        expectEqual(log.length % size, 0, 'what is seen is a whole number of batches');
+        expectEqual(log.length % size, 0, 'readers see a whole number of batches');
         for (let at = 0; at < log.length; at += size) {
           const batch = log.slice(at, at + size).map((it) => it.payload);
           expectEqual(
             batch,
             upTo(size).map((n) => ({ batch: batch[0]?.batch, n })),
-            'each batch stands together and in order',
+            'each batch is contiguous and in order',
           );
         }
       };

@@ -1,11 +1,11 @@
-/** Events for cases: complete and valid unless a case says otherwise. */
+/** Sample events: complete and valid unless a case overrides fields. */
 import { randomUUID } from 'node:crypto';
 import type { AppendResult, RunEventInput, RunEventRecord, Store } from '@tidemark/core';
 import type { Bench } from '../../kit.ts';
 
 const STEP_TYPES = new Set(['StepStarted', 'StepCompleted', 'StepFailed', 'StepSkipped']);
 
-/** A valid event of the case's tenant with a key of its own; overrides win, also when they make it invalid. */
+/** Returns a valid event of the case's tenant with its own key. Overrides win, even if they make it invalid. */
 export function runEvent(
   bench: Pick<Bench, 'tenantId'>,
   overrides: Partial<RunEventInput> & { runId: string },
@@ -28,7 +28,7 @@ export function runEvent(
   };
 }
 
-/** The same event without a key, so that the store derives one. */
+/** Returns the same event without a key, so that the store derives one. */
 export function keylessEvent(
   bench: Pick<Bench, 'tenantId'>,
   overrides: Partial<RunEventInput> & { runId: string },
@@ -51,7 +51,7 @@ export function appendNumbered(bench: Bench, runId: string, count: number, from 
   return bench.tenant.runs.appendEvents(events);
 }
 
-/** The whole log of a run, in pages small enough to have several. */
+/** Returns the whole log of a run, read in several pages. */
 export async function wholeLog(store: Store, runId: string, limit = 1_000): Promise<RunEventRecord[]> {
   const log: RunEventRecord[] = [];
   for (;;) {

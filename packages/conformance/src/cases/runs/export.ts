@@ -1,4 +1,4 @@
-/** Exported runs: all there is of a run, in a form that any store can take and anybody can check (RUN-15, RUN-17). */
+/** Exported runs: complete, in a form that any store can restore and anyone can verify (RUN-15, RUN-17). */
 import { createHash } from 'node:crypto';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -10,7 +10,7 @@ import { appendNumbered, runEvent, wholeLog } from './events.ts';
 export const EXPORT_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/export-has-the-whole-run',
-    title: 'an exported run has every event and what is known of the run, in parts of up to 1 000 events',
+    title: 'an export has every event and the run’s metadata, in parts of up to 1 000 events',
     proves: ['RUN-15', 'RUN-17', '001 §2.3'],
     async run(bench) {
       const runId = await carriedRun(bench, 'long');
@@ -21,32 +21,36 @@ export const EXPORT_CASES: readonly ConformanceCase[] = [
       expectEqual(
         parts.map((part) => part.isLast),
         [false, true],
-        'the last one says so',
+        'the last part is marked as such',
       );
       expectEqual(
         events.map((event) => event.runSeq),
         upTo(log.length),
-        'every event is there, in order',
+        'every event is exported, in order',
       );
       for (const key of ['eventId', 'eventType', 'emittedAt', 'persistedAt', 'idempotencyKey', 'planVersion'] as const)
         expectEqual(
           events.map((event) => event[key]),
           log.map((event) => event[key]),
-          `${key} is as readers get it`,
+          `${key} is the same as for readers`,
         );
       const [run] = parts.map((part) => part.run);
-      for (const part of parts) expectEqual(part.run, run, 'every part says the same of the run');
+      for (const part of parts) expectEqual(part.run, run, 'every part has the same run metadata');
       const summary = (await bench.tenant.runs.listRuns()).items.find((item) => item.runId === runId)!;
       const { head, rewrites, ...told } = run!;
-      expectEqual(told as object, summary as object, 'what is known of the run comes along');
-      expectEqual(rewrites, (await bench.tenant.runs.position(runId))?.rewrites, 'and how often it was changed');
-      expectEqual(head, (await bench.tenant.runs.verify(runId)).head, 'with the link that verify tells');
-      expectEqual(events.at(-1)!.link, head, 'which is that of the last event');
+      expectEqual(told as object, summary as object, 'the run metadata is exported');
+      expectEqual(
+        rewrites,
+        (await bench.tenant.runs.position(runId))?.rewrites,
+        'the export has the number of rewrites',
+      );
+      expectEqual(head, (await bench.tenant.runs.verify(runId)).head, 'the export has the head that verify returns');
+      expectEqual(events.at(-1)!.link, head, 'the head is the link of the last event');
     },
   }),
   runsCase({
     id: 'runs/export-can-be-checked',
-    title: 'the links of an exported run follow from its texts alone',
+    title: 'the chain links of an exported run can be verified from its texts alone',
     proves: ['RUN-17'],
     async run(bench) {
       const runId = bench.id('run');
@@ -76,12 +80,12 @@ export const EXPORT_CASES: readonly ConformanceCase[] = [
       const fields = [...texts, engineAttemptId, logicalAttemptId, idempotencyKey, stepId, extra].map(field);
       const leaf = hash('tidemark-leaf-1\n', ...fields, hash(event.payload ?? '').toString('hex'));
       const seq = Buffer.from([0, 0, 0, 0, 0, 0, 0, 1]);
-      expectEqual(event.link, hash(Buffer.alloc(32), leaf, seq).toString('hex'), 'anybody can compute it');
+      expectEqual(event.link, hash(Buffer.alloc(32), leaf, seq).toString('hex'), 'the link can be recomputed');
     },
   }),
   runsCase({
     id: 'runs/export-of-nothing',
-    title: 'an unknown, deleted or foreign run cannot be exported, and what comes later is left out',
+    title: 'an unknown, deleted or foreign run cannot be exported; events appended during an export are left out',
     proves: ['RUN-12', 'RUN-15', 'GEN-10'],
     async run(bench) {
       const runId = await carriedRun(bench);
@@ -95,7 +99,7 @@ export const EXPORT_CASES: readonly ConformanceCase[] = [
         if (seen.length === 0) await appendNumbered(bench, runId, 3);
         seen.push(...part.events.map((event) => event.runSeq));
       }
-      expectEqual(seen, upTo(before), 'the run as it was when it began');
+      expectEqual(seen, upTo(before), 'the export has the run as it was when it started');
       expect(await bench.tenant.runs.deleteRun(runId), 'the run can be deleted');
       await expectCode('RUN_NOT_FOUND', 'a deleted run', () => all(bench.tenant.runs.exportRun(runId)));
     },

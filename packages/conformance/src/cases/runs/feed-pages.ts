@@ -1,6 +1,6 @@
 /**
- * Reads of the feed that hold on a store in use: it is long, and others write to it at the same time. On PostgreSQL a page may
- * end before an acknowledged event while a transaction beside it is open, so the next one waits.
+ * Reads of the feed on a store in use: the feed is long, and others write to it at the same time. On PostgreSQL a page
+ * may end before an acknowledged event while another transaction is open, so the next page waits.
  */
 import type { FeedItem, FeedOptions, Store } from '@tidemark/core';
 import { expect } from '../../expect.ts';
@@ -8,21 +8,24 @@ import type { Bench } from '../../kit.ts';
 import { LARGE_FEED_PAGE } from '../../workbench.ts';
 import { runEvent } from './events.ts';
 
-/** How long a page waits for what is late, in milliseconds. */
-const PATIENCE = 2_000;
+/** How long a page waits for late events, in milliseconds. */
+const LATE_EVENT_WAIT_MS = 2_000;
 const MOST_WAITS = 5;
-/** So many pages are as small as the case wants them; where others write much at the same time, the rest is read in large ones. */
+/**
+ * The number of pages that have the size the case asks for. If others write much at the same time, the rest is read in
+ * large ones.
+ */
 const MOST_SMALL_PAGES = 50;
 
-/** The limit of a page, the first of which has the number 1. */
+/** Returns the limit of a page, counted from 1. */
 export function limitOfPage(page: number, limit: number | undefined): { limit?: number } {
   if (page > MOST_SMALL_PAGES) return { limit: LARGE_FEED_PAGE };
   return limit === undefined ? {} : { limit };
 }
 
 /**
- * Reads pages until so many items came, and then to the end, so that one too many shows as well. A page may be empty when
- * all it looked at was filtered out; the cursor then moves on.
+ * Reads pages until `count` items arrived, then to the end, so that an extra item shows as well. A page may be empty
+ * when all of its events were filtered out; its cursor still advances.
  */
 export async function pagedFeed(
   store: Store,
@@ -35,7 +38,7 @@ export async function pagedFeed(
     const { items, next } = await store.runs.feedPage({
       ...options,
       ...limitOfPage(pages, options.limit),
-      ...(whole.length < count ? { wait: PATIENCE } : {}),
+      ...(whole.length < count ? { wait: LATE_EVENT_WAIT_MS } : {}),
       ...(cursor === undefined ? {} : { cursor }),
     });
     whole.push(...items);
@@ -47,18 +50,22 @@ export async function pagedFeed(
   }
 }
 
-/** A cursor before everything that the case writes from now on: that of an event which is written to be found. */
+/** Appends a marker event and returns its cursor, which comes before everything the case writes from now on. */
 export async function feedMark(bench: Bench): Promise<string> {
   const { runs } = bench.tenant;
   const { eventId } = await runs.appendEvent(runEvent(bench, { runId: bench.id('mark'), eventType: 'FeedMark' }));
   let after = bench.feedStart;
   for (let waits = 0; ; ) {
-    const page = { limit: LARGE_FEED_PAGE, wait: PATIENCE, ...(after === undefined ? {} : { cursor: after }) };
+    const page = {
+      limit: LARGE_FEED_PAGE,
+      wait: LATE_EVENT_WAIT_MS,
+      ...(after === undefined ? {} : { cursor: after }),
+    };
     const { items, next } = await runs.feedPage(page);
     const mark = items.find((item) => item.event.eventId === eventId);
     if (mark) return mark.cursor;
     if (next === after) waits++;
-    expect(waits < MOST_WAITS, 'the feed has an event that was acknowledged before it was read');
+    expect(waits < MOST_WAITS, 'the feed has an event that was acknowledged before the read');
     after = next;
   }
 }

@@ -1,11 +1,11 @@
-/** Forks: a new run that begins as a copy of another up to a sequence, however often it is asked for (GEN-8, RUN-4). */
+/** Forks: a new run that starts as a copy of another up to a sequence, once for repeated requests (GEN-8, RUN-4). */
 import type { RunEventRecord, RunSnapshot } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { appendNumbered, appendTypes, runEvent, wholeLog } from './events.ts';
 
-/** What an event says, whichever run it stands in. */
+/** Returns the parts of an event that do not depend on its run. */
 function contentOf({
   eventType,
   emittedAt,
@@ -42,7 +42,7 @@ async function origin(bench: Bench): Promise<string> {
 export const FORK_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/fork-copies-up-to-a-sequence',
-    title: 'a fork has the events of its origin up to a sequence, says where they came from, and goes its own way',
+    title: 'a fork copies the events up to a sequence, names its origin and grows independently',
     proves: ['RUN-9', 'RUN-17'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -53,13 +53,17 @@ export const FORK_CASES: readonly ConformanceCase[] = [
       expectEqual(
         fork,
         { tenantId: bench.tenantId, runId: toRunId, forkedFrom: { runId, atSeq: 4 }, copied: 4 },
-        'the fork says what it is',
+        'the result describes the fork',
       );
       const copies = await wholeLog(bench.tenant, toRunId);
-      expectEqual(copies.map(contentOf), before.slice(0, 4).map(contentOf), 'the copies say what the originals say');
+      expectEqual(
+        copies.map(contentOf),
+        before.slice(0, 4).map(contentOf),
+        'the copies have the content of the originals',
+      );
       for (const [at, copy] of copies.entries()) {
         expectEqual(copy.forkedFrom, { runId, runSeq: at + 1, atSeq: 4 }, 'each copy names its original');
-        expect(copy.eventId !== before[at]!.eventId, 'and has an id of its own');
+        expect(copy.eventId !== before[at]!.eventId, 'each copy has its own id');
       }
       const children = await runs.listRuns({ parentRunId: runId });
       expectEqual(
@@ -70,18 +74,18 @@ export const FORK_CASES: readonly ConformanceCase[] = [
       expectEqual(
         stateOf(await runs.projectSnapshot(toRunId)),
         stateOf(await runs.projectSnapshot(runId, { atSeq: 4 })),
-        'the fork is in the state its origin was in',
+        'the fork has the state of its origin',
       );
       const proof = await runs.verify(toRunId);
       expectEqual([proof.ok, proof.events], [true, 4], 'its history verifies');
       await appendTypes(bench, toRunId, 'RunCompleted');
-      expectEqual((await runs.projectSnapshot(toRunId)).status, 'COMPLETED', 'the fork goes on by itself');
-      expectEqual(await wholeLog(bench.tenant, runId), before, 'and its origin is as it was');
+      expectEqual((await runs.projectSnapshot(toRunId)).status, 'COMPLETED', 'the fork grows independently');
+      expectEqual(await wholeLog(bench.tenant, runId), before, 'the origin is unchanged');
     },
   }),
   runsCase({
     id: 'runs/fork-again-changes-nothing',
-    title: 'the same fork asked for again, or by several at once, is made once',
+    title: 'repeated or concurrent requests for the same fork create it once',
     proves: ['GEN-8', 'RUN-4'],
     async run(bench) {
       const clients = [bench.tenant, (await bench.peer()).forTenant(bench.tenantId)];
@@ -99,41 +103,43 @@ export const FORK_CASES: readonly ConformanceCase[] = [
       const { head } = await bench.tenant.runs.verify(toRunId);
       await bench.tenant.runs.appendEvent(runEvent(bench, { runId: toRunId }));
       const again = await bench.tenant.runs.forkRun(runId, { toRunId, atSeq: 450 });
-      expectEqual(again.copied, 0, 'also when the fork has gone on meanwhile');
-      expectEqual(await bench.tenant.runs.headSeq(toRunId), 451, 'nothing was added to it');
-      expect(head !== (await bench.tenant.runs.verify(toRunId)).head, 'but what it was given since');
+      expectEqual(again.copied, 0, 'a repeated fork copies nothing after the fork has grown');
+      expectEqual(await bench.tenant.runs.headSeq(toRunId), 451, 'nothing was added to the fork');
+      expect(head !== (await bench.tenant.runs.verify(toRunId)).head, 'the fork has only its own later events');
     },
   }),
   runsCase({
     id: 'runs/fork-spares-other-runs',
-    title: 'a fork is refused where another run has the id, or there is nothing to fork',
+    title: 'a fork is refused if another run has the id or there is nothing to fork',
     proves: ['GEN-1', 'GEN-10', 'RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;
       const runId = await origin(bench);
       const taken = bench.id('run');
       await appendTypes(bench, taken, 'RunStarted');
-      await expectCode('CONFLICT', 'a run that is there is not written into', () =>
+      await expectCode('CONFLICT', 'an existing run is not written into', () =>
         runs.forkRun(runId, { toRunId: taken }),
       );
       const fork = bench.id('fork');
       await runs.forkRun(runId, { toRunId: fork, atSeq: 2 });
-      await expectCode('CONFLICT', 'nor a fork from another sequence', () =>
+      await expectCode('CONFLICT', 'a fork at another sequence is not written into', () =>
         runs.forkRun(runId, { toRunId: fork, atSeq: 3 }),
       );
-      expectEqual([await runs.headSeq(taken), await runs.headSeq(fork)], [1, 2], 'both are as they were');
-      await expectCode('INVALID_ARGUMENT', 'a run is no fork of itself', () => runs.forkRun(runId, { toRunId: runId }));
+      expectEqual([await runs.headSeq(taken), await runs.headSeq(fork)], [1, 2], 'both runs are unchanged');
+      await expectCode('INVALID_ARGUMENT', 'a run cannot be forked into itself', () =>
+        runs.forkRun(runId, { toRunId: runId }),
+      );
       await expectCode('INVALID_ARGUMENT', 'there is nothing after the last event', () =>
         runs.forkRun(runId, { toRunId: bench.id('fork'), atSeq: 6 }),
       );
-      await expectCode('RUN_NOT_FOUND', 'an unknown run has no fork', () =>
+      await expectCode('RUN_NOT_FOUND', 'an unknown run cannot be forked', () =>
         runs.forkRun(bench.id('run'), { toRunId: bench.id('fork') }),
       );
-      await expectCode('RUN_NOT_FOUND', 'nor has one of another tenant', () =>
+      await expectCode('RUN_NOT_FOUND', 'a run of another tenant cannot be forked', () =>
         bench.store.forTenant(bench.id('tenant')).runs.forkRun(runId, { toRunId: bench.id('fork') }),
       );
       await runs.deleteRun(taken);
-      await expectCode('RUN_DELETED', 'the id of a deleted run stays taken', () =>
+      await expectCode('RUN_DELETED', 'the id of a deleted run cannot be reused', () =>
         runs.forkRun(runId, { toRunId: taken }),
       );
     },

@@ -1,4 +1,4 @@
-/** Hostile ids: two different run ids, step ids or project names never meet (GEN-5). */
+/** Hostile ids: two different run ids, step ids or project names never collide (GEN-5). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
@@ -16,7 +16,7 @@ export const ID_CASES: readonly ConformanceCase[] = [
         const { runSeq, persisted } = await bench.tenant.runs.appendEvent(
           runEvent(bench, { runId, idempotencyKey: 'k', payload: { runId } }),
         );
-        expect(persisted, `run ${JSON.stringify(runId)} is new: it meets no other`);
+        expect(persisted, `run ${JSON.stringify(runId)} is new: it collides with no other`);
         expectEqual(await bench.tenant.runs.headSeq(runId), runSeq, `run ${JSON.stringify(runId)} is found again`);
       }
       for (const runId of HOSTILE_IDS) {
@@ -24,7 +24,7 @@ export const ID_CASES: readonly ConformanceCase[] = [
         expectEqual(
           log.map((it) => [it.runId, it.payload]),
           [[runId, { runId }]],
-          `run ${JSON.stringify(runId)} holds its own event only`,
+          `run ${JSON.stringify(runId)} has its own event only`,
         );
       }
       const listed = await allPages((cursor) =>
@@ -45,7 +45,7 @@ export const ID_CASES: readonly ConformanceCase[] = [
         expectEqual((await bench.tenant.runs.projectSnapshot(runId)).status, 'RUNNING', `${named} can be projected`);
         expectEqual((await all(bench.tenant.runs.readEvents(runId))).length, 1, `${named} can be read`);
         for await (const event of bench.tenant.runs.tail(runId)) {
-          expectEqual(event.runId, runId, `${named} can be followed`);
+          expectEqual(event.runId, runId, `${named} can be tailed`);
           break;
         }
         expectEqual((await bench.tenant.runs.verify(runId)).ok, true, `${named} can be verified`);
@@ -55,7 +55,7 @@ export const ID_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/longest-ids-are-taken',
-    title: 'ids of 512 UTF-8 bytes are taken in every field',
+    title: 'ids of 512 UTF-8 bytes are accepted in every field',
     proves: ['GEN-5'],
     async run(bench) {
       for (const id of LONGEST_IDS) {
@@ -69,14 +69,14 @@ export const ID_CASES: readonly ConformanceCase[] = [
         expectEqual(
           [record?.runId, record?.stepId, record?.idempotencyKey],
           [id, id, id],
-          'the longest ids come back whole',
+          'the longest ids are returned unchanged',
         );
       }
     },
   }),
   runsCase({
     id: 'runs/reads-refuse-invalid-ids',
-    title: 'reads refuse what is no run id by name',
+    title: 'reads refuse invalid run ids by name',
     proves: ['GEN-5', 'GEN-1'],
     async run(bench) {
       for (const [name, value] of INVALID_IDS) {
@@ -84,15 +84,15 @@ export const ID_CASES: readonly ConformanceCase[] = [
         const error = await expectCode('INVALID_ARGUMENT', `a run id that is ${name} is refused`, () =>
           bench.tenant.runs.fetchEvents(runId),
         );
-        expectEqual(error.field, 'runId', 'and named');
-        await expectCode('INVALID_ARGUMENT', 'by headSeq too', () => bench.tenant.runs.headSeq(runId));
-        await expectCode('INVALID_ARGUMENT', 'by getSnapshot too', () => bench.tenant.runs.getSnapshot(runId));
+        expectEqual(error.field, 'runId', 'the error names runId');
+        await expectCode('INVALID_ARGUMENT', 'headSeq refuses it too', () => bench.tenant.runs.headSeq(runId));
+        await expectCode('INVALID_ARGUMENT', 'getSnapshot refuses it too', () => bench.tenant.runs.getSnapshot(runId));
       }
     },
   }),
   runsCase({
     id: 'runs/hostile-step-ids-never-meet',
-    title: 'steps whose ids look alike are different steps, in order of first appearance',
+    title: 'steps with similar ids are different steps, in order of first appearance',
     proves: ['GEN-5', 'RUN-10'],
     async run(bench) {
       const runId = bench.id('run');
@@ -103,9 +103,9 @@ export const ID_CASES: readonly ConformanceCase[] = [
       expectEqual(
         steps.map((it) => it.stepId),
         [...HOSTILE_IDS],
-        'each step id is a step of its own',
+        'each step id is a separate step',
       );
-      expectEqual(consistency, 'CONSISTENT', 'and none was started twice');
+      expectEqual(consistency, 'CONSISTENT', 'no step was started twice');
     },
   }),
 ];

@@ -1,4 +1,3 @@
-/** All cases about runs. */
 import type { ConformanceCase } from '../../kit.ts';
 import { APPEND_CASES } from './append.ts';
 import { ARCHIVE_CASES } from './archive.ts';

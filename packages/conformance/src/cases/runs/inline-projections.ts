@@ -1,4 +1,4 @@
-/** Inline projections: states that are committed with their events, or not at all. */
+/** Inline projections: states that are committed together with their events, or not at all. */
 import { defineProjection, numberOf, type Projection, type RunEventInput, type Store } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -6,7 +6,7 @@ import { runsCase } from '../define.ts';
 import { all, upTo, whileWorking } from '../iterate.ts';
 import { appendNumbered, runEvent, wholeLog } from './events.ts';
 
-/** Longer than a store folds while others wait for its transaction. */
+/** Longer than a store folds while its transaction blocks others. */
 const LONG_LOG = 150;
 const WRITERS = 6;
 const APPENDS = 8;
@@ -14,11 +14,11 @@ const APPENDS = 8;
 interface Sum {
   count: number;
   sum: number;
-  /** When the last one was stored. */
+  /** The time of the last stored event. */
   at: string;
 }
 
-/** Counts and adds up `Progress` events; one whose `n` is negative cannot be taken in. */
+/** Counts and sums `Progress` events. The handler throws for a negative `n`. */
 function sums(bench: Bench): Projection<Sum> {
   return defineProjection({
     name: bench.id('sums'),
@@ -40,13 +40,13 @@ function progress(bench: Pick<Bench, 'tenantId'>, runId: string, n: number): Run
   return runEvent(bench, { runId, payload: { n } });
 }
 
-/** How far the states of a projection are stored, without a call that would bring them up. */
+/** Returns the sequences of the stored states of a projection, without a call that would update them. */
 async function storedSeqs(store: Store, { name, version }: Projection<unknown>): Promise<(number | null)[]> {
   const entries = await all(store.kv.scan(`tidemark.projections.${name}.${version}.`));
   return entries.map(({ record }) => numberOf(record.fields.seq));
 }
 
-/** The stored state is that of the whole log, which adds up as it should. */
+/** Expects that the stored state is that of the whole log, with the given sum. */
 async function expectFollowed(
   store: Store,
   projection: Projection<Sum>,
@@ -54,9 +54,13 @@ async function expectFollowed(
   expected: Omit<Sum, 'at'>,
 ): Promise<void> {
   const log = await wholeLog(store, runId);
-  expectEqual(await storedSeqs(store, projection), [log.length], 'the stored state is as far as the log');
+  expectEqual(await storedSeqs(store, projection), [log.length], 'the stored state is up to date with the log');
   const at = log.at(-1)!.persistedAt;
-  expectEqual((await projection.get(store, runId))?.state, { ...expected, at }, 'and is what the log gives');
+  expectEqual(
+    (await projection.get(store, runId))?.state,
+    { ...expected, at },
+    'the stored state equals the fold of the log',
+  );
 }
 
 const inlineCase = (body: Omit<ConformanceCase, 'domain' | 'needs'>) =>
@@ -65,7 +69,7 @@ const inlineCase = (body: Omit<ConformanceCase, 'domain' | 'needs'>) =>
 export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
   inlineCase({
     id: 'runs/inline-projections-commit-together',
-    title: 'whoever sees an event that was appended with a projection finds it in the stored state, at any moment',
+    title: 'a reader that sees an event appended with a projection always finds it in the stored state',
     proves: ['RUN-13', 'RUN-2'],
     async run(bench) {
       const runId = bench.id('run');
@@ -76,7 +80,11 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
           const { runSeq } = await bench.tenant.runs.appendEvent(progress(bench, runId, n), {
             projections: [projection],
           });
-          expectEqual(await storedSeqs(bench.tenant, projection), [runSeq], 'the state is there with the answer');
+          expectEqual(
+            await storedSeqs(bench.tenant, projection),
+            [runSeq],
+            'the state is stored when the append returns',
+          );
         }
       };
       await whileWorking(work(), async () => {
@@ -91,7 +99,7 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
   }),
   inlineCase({
     id: 'runs/inline-projections-undo-the-append',
-    title: 'a handler that throws undoes the append: no event, no state, no sequence used up',
+    title: 'a handler that throws undoes the append: no event, no state, no sequence used',
     proves: ['RUN-7', 'GEN-1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -99,7 +107,7 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
       const projections = [sums(bench), sums(bench)] as const;
       await runs.appendEvent(progress(bench, runId, 1), { projections });
       const bad = [progress(bench, runId, 2), progress(bench, runId, -1), progress(bench, runId, 3)];
-      const error = await expectCode('PROJECTION_FAILED', 'its handler throws', () =>
+      const error = await expectCode('PROJECTION_FAILED', 'the handler throws', () =>
         runs.appendEvents(bad, { projections }),
       );
       expectEqual(
@@ -108,30 +116,30 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
         'the error names handler, run and event',
       );
       const [log, head] = [await wholeLog(bench.tenant, runId), await runs.headSeq(runId)];
-      expectEqual([log.length, head], [1, 1], 'nothing of it is in the log');
+      expectEqual([log.length, head], [1, 1], 'the log has no event of the failed append');
       const fresh = bench.id('run');
-      await expectCode('PROJECTION_FAILED', 'of a new run too', () =>
+      await expectCode('PROJECTION_FAILED', 'a failed append to a new run is undone too', () =>
         runs.appendEvent(progress(bench, fresh, -1), { projections }),
       );
-      expectEqual(await runs.headSeq(fresh), 0, 'which then does not begin');
+      expectEqual(await runs.headSeq(fresh), 0, 'the new run is not created');
       const mixed = await Promise.allSettled(
         [4, -1, 5].map((n) => runs.appendEvent(progress(bench, runId, n), { projections })),
       );
       expectEqual(
         mixed.map(({ status }) => status),
         ['fulfilled', 'rejected', 'fulfilled'],
-        'those beside it are not undone',
+        'concurrent appends are not undone',
       );
       const { runSeq } = await runs.appendEvent(progress(bench, runId, 6), { projections });
-      expectEqual(runSeq, 4, 'the log goes on without a gap');
+      expectEqual(runSeq, 4, 'the log continues without a gap');
       for (const projection of projections)
         await expectFollowed(bench.tenant, projection, runId, { count: 4, sum: 16 });
-      expectEqual((await runs.verify(runId)).ok, true, 'and verifies');
+      expectEqual((await runs.verify(runId)).ok, true, 'the log verifies');
     },
   }),
   inlineCase({
     id: 'runs/inline-projections-many-writers',
-    title: 'many writers at once, some without the projection, leave the state of the whole log',
+    title: 'concurrent writers, some without the projection, leave the state of the whole log',
     proves: ['RUN-2', 'RUN-13'],
     async run(bench) {
       const runId = bench.id('run');
@@ -152,18 +160,18 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
       await Promise.all(upTo(WRITERS).map(write));
       for (const projection of projections) {
         const [seq] = await storedSeqs(peer, projection);
-        expect(seq! >= answered, `a state of ${seq} events is stored after an append with it gave ${answered}`);
+        expect(seq! >= answered, `a state of ${seq} events is stored after an append with it returned ${answered}`);
       }
       const last = await bench.tenant.runs.appendEvent(progress(bench, runId, 0), { projections });
       const count = WRITERS * APPENDS + 1;
-      expectEqual(last.runSeq, count, 'every event is in the log, once');
+      expectEqual(last.runSeq, count, 'every event is in the log once');
       const sum = (WRITERS * APPENDS * (APPENDS + 1)) / 2;
       for (const projection of projections) await expectFollowed(peer, projection, runId, { count, sum });
     },
   }),
   inlineCase({
     id: 'runs/inline-projections-catch-up',
-    title: 'the state of a run that began without its projection, or went on without it, is that of the whole log',
+    title: 'a run with events appended without its projection still gets the state of the whole log',
     proves: ['RUN-13'],
     async run(bench) {
       for (const length of [3, LONG_LOG]) {
@@ -182,7 +190,7 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
   }),
   inlineCase({
     id: 'runs/inline-projections-fold-once',
-    title: 'an append that is sent again answers as before and is folded once, also when it was first sent without',
+    title: 'a retried append returns its first result and is folded once, even if first sent without the projection',
     proves: ['RUN-4', 'GEN-8'],
     async run(bench) {
       const runId = bench.id('run');
@@ -195,7 +203,7 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
       expectEqual(
         [again.runSeq, again.persistedAt, again.idempotent],
         [first.runSeq, first.persistedAt, true],
-        'the answer is that of the stored event',
+        'the result is that of the stored event',
       );
       await expectFollowed(bench.tenant, projection, runId, { count: 1, sum: 1 });
       await runs.appendEvent(two!);
@@ -217,7 +225,7 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
   }),
   inlineCase({
     id: 'runs/inline-projections-stay-within-the-tenant',
-    title: 'the state of one tenant’s run leaves that of another tenant’s run of the same id alone',
+    title: 'the state of one tenant’s run does not affect another tenant’s run with the same id',
     proves: ['GEN-10', 'RUN-8'],
     async run(bench) {
       const runId = bench.id('run');
@@ -234,7 +242,7 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
   }),
   inlineCase({
     id: 'runs/inline-projections-keep-conditions',
-    title: 'a fence and the table of transitions hold for appends with projections; wrong ones are refused',
+    title: 'fences and transition checks apply to appends with projections; invalid projections are refused',
     proves: ['RUN-7', 'RUN-11', 'GEN-1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -243,21 +251,21 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
       const projections = [projection];
       const start = runEvent(bench, { runId, eventType: 'RunStarted' });
       await runs.appendEvent(start, { projections, rejectInvalidTransitions: true });
-      await expectCode('INVALID_TRANSITION', 'a run that runs cannot start', () =>
+      await expectCode('INVALID_TRANSITION', 'a running run cannot start', () =>
         runs.appendEvent(runEvent(bench, { runId, eventType: 'RunStarted' }), {
           projections,
           rejectInvalidTransitions: true,
         }),
       );
       await runs.appendEvent(start, { projections, rejectInvalidTransitions: true });
-      await expectCode('SEQ_CONFLICT', 'the run is further', () =>
+      await expectCode('SEQ_CONFLICT', 'the run has a later sequence', () =>
         runs.appendEvent(progress(bench, runId, 1), { projections, expectedSeq: 0 }),
       );
       await runs.appendEvent(progress(bench, runId, 1), { projections, expectedSeq: 1 });
       const wrong: [string, object][] = [
-        ['no list', { projections: projection }],
-        ['something else', { projections: [{ name: 'sums', version: 1 }] }],
-        ['the same one twice', { projections: [projection, projection] }],
+        ['not an array', { projections: projection }],
+        ['not a projection', { projections: [{ name: 'sums', version: 1 }] }],
+        ['the same projection twice', { projections: [projection, projection] }],
         ['a transaction as well', { projections, transaction: {} }],
       ];
       for (const [what, options] of wrong) {

@@ -1,4 +1,4 @@
-/** The hash chain as callers see it: verify and its head (RUN-17). What lies underneath is core's own test. */
+/** The hash chain as callers see it: verify and its head (RUN-17). Core's own tests cover the chain itself. */
 import type { RunHead } from '@tidemark/core/engine';
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -10,7 +10,7 @@ import { appendNumbered, runEvent } from './events.ts';
 export const INTEGRITY_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/verify-counts-and-confirms',
-    title: 'verify checks every event of a healthy run and gives its head',
+    title: 'verify checks every event of a healthy run and returns its head',
     proves: ['RUN-17'],
     async run(bench) {
       const runId = bench.id('run');
@@ -21,7 +21,7 @@ export const INTEGRITY_CASES: readonly ConformanceCase[] = [
         );
       }
       const report = await bench.tenant.runs.verify(runId);
-      expectEqual([report.ok, report.problem], [true, undefined], 'a run nobody touched is whole');
+      expectEqual([report.ok, report.problem], [true, undefined], 'an untouched run is intact');
       expectEqual(
         [report.runId, report.tenantId, report.events],
         [runId, bench.tenantId, 7 + POISON_PAYLOADS.length],
@@ -46,12 +46,12 @@ export const INTEGRITY_CASES: readonly ConformanceCase[] = [
         await bench.tenant.runs.projectSnapshot(runId);
         expectEqual((await bench.tenant.runs.verify(runId)).head, head, 'duplicates and reads leave the head as it is');
       }
-      expectEqual(heads.size, 4, 'each event gave a new head');
+      expectEqual(heads.size, 4, 'each event produced a new head');
     },
   }),
   runsCase({
     id: 'runs/verify-compares-the-head',
-    title: 'verify ends with the head of the run: one that another event, or none, leads to is a problem',
+    title: 'verify reports a stored head that does not follow from the events',
     proves: ['RUN-17'],
     async run(bench) {
       const runId = bench.id('run');
@@ -66,13 +66,13 @@ export const INTEGRITY_CASES: readonly ConformanceCase[] = [
           head: async (run, call) => ({ ...((await engine.head(run, call)) as RunHead), ...change }),
         }));
         const report = await changed?.runs.verify(runId);
-        if (report) expectEqual(report.ok, false, `a head with another ${Object.keys(change)} is found out`);
+        if (report) expectEqual(report.ok, false, `a head with another ${Object.keys(change)} is detected`);
       }
     },
   }),
   runsCase({
     id: 'runs/verify-beside-appends',
-    title: 'verify confirms what a run has while others append to it',
+    title: 'verify succeeds on a run while others append to it',
     proves: ['RUN-17', 'RUN-2'],
     async run(bench) {
       const runId = bench.id('run');
@@ -84,16 +84,16 @@ export const INTEGRITY_CASES: readonly ConformanceCase[] = [
       const seen: { events: number; head: string }[] = [];
       await whileWorking(write(), async () => {
         const { ok, problem, events, head } = await peer.runs.verify(runId);
-        expectEqual([ok, problem], [true, undefined], 'a run that grows is whole');
+        expectEqual([ok, problem], [true, undefined], 'a growing run is intact');
         seen.push({ events, head });
       });
       const links = (await all(peer.runs.exportRun(runId))).flatMap((part) => part.events.map((event) => event.link));
-      for (const { events, head } of seen) expectEqual(head, links[events - 1], 'up to the event it says');
+      for (const { events, head } of seen) expectEqual(head, links[events - 1], 'intact up to the reported event');
     },
   }),
   runsCase({
     id: 'runs/heads-differ-between-runs',
-    title: 'two runs with the same events have different heads: a history cannot be passed off as another’s',
+    title: 'two runs with the same events have different heads: one history cannot be passed off as another',
     proves: ['RUN-17'],
     async run(bench) {
       const [one, two] = [bench.id('run'), bench.id('run')];
@@ -101,7 +101,7 @@ export const INTEGRITY_CASES: readonly ConformanceCase[] = [
       await bench.tenant.runs.appendEvent(event);
       await bench.tenant.runs.appendEvent({ ...event, runId: two });
       const [a, b] = [await bench.tenant.runs.verify(one), await bench.tenant.runs.verify(two)];
-      expect(a.ok && b.ok && a.head !== b.head, 'the run’s own id is part of what is hashed');
+      expect(a.ok && b.ok && a.head !== b.head, 'the run’s own id is part of the hash');
     },
   }),
 ];

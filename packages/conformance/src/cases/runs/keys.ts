@@ -1,4 +1,4 @@
-/** Keys the store derives when none is sent (RUN-5), seen in the records it gives back. */
+/** Keys that the store derives when none is sent (RUN-5), as seen in the returned records. */
 import { createHash } from 'node:crypto';
 import { deriveIdempotencyKey, type RunEventInput } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
@@ -6,7 +6,7 @@ import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { keylessEvent, wholeLog } from './events.ts';
 
-/** Keys every implementation of the formula must give. */
+/** Keys that every implementation of the formula must produce. */
 const VECTOR_RUN = '0d3c6a9e-4f0c-4a8e-9d5d-3d4c0f7dbb8a';
 const VECTORS: readonly [Partial<RunEventInput>, string][] = [
   [
@@ -75,7 +75,7 @@ export const KEY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/derived-key-makes-retries-duplicates',
-    title: 'the nine once-per-attempt types are duplicates when sent again without a key',
+    title: 'the nine once-per-attempt types are duplicates when retried without a key',
     proves: ['RUN-5', '004 §3.2'],
     async run(bench) {
       for (const eventType of DERIVED_TYPES) {
@@ -90,7 +90,7 @@ export const KEY_CASES: readonly ConformanceCase[] = [
         const retry = await bench.tenant.runs.appendEvent(
           keylessEvent(bench, { runId, eventType, logicalAttemptId: 2 }),
         );
-        expect(retry.persisted, `a ${eventType} of the next logical attempt is not`);
+        expect(retry.persisted, `a ${eventType} of the next logical attempt is not a duplicate`);
         const engine = await bench.tenant.runs.appendEvent(
           keylessEvent(bench, { runId, eventType, engineAttemptId: 9 }),
         );
@@ -110,13 +110,13 @@ export const KEY_CASES: readonly ConformanceCase[] = [
         const second = await bench.tenant.runs.appendEvent(keylessEvent(bench, { runId, eventType }));
         expect(second.persisted, `a second ${eventType} is stored`);
         const retry = await bench.tenant.runs.appendEvent(event);
-        expect(retry.idempotent, 'while the same event sent again is a duplicate by its id');
+        expect(retry.idempotent, 'the same event retried is a duplicate by its id');
       }
     },
   }),
   runsCase({
     id: 'runs/separator-in-parts-falls-back',
-    title: 'parts that contain | never let two different events meet',
+    title: 'parts that contain | never make two different events share a key',
     proves: ['RUN-5'],
     async run(bench) {
       const runId = bench.id('run|x');
@@ -124,11 +124,11 @@ export const KEY_CASES: readonly ConformanceCase[] = [
       expectEqual(
         await storedKey(bench, one),
         one.eventId,
-        'the eventId is the key where the formula would be ambiguous',
+        'the eventId is the key when the formula would be ambiguous',
       );
       const two = keylessEvent(bench, { runId, eventType: 'StepStarted', stepId: 'a' });
-      expect((await bench.tenant.runs.appendEvent(two)).persisted, 'the other step is an event of its own');
-      expectEqual((await wholeLog(bench.tenant, runId)).length, 2, 'both are stored');
+      expect((await bench.tenant.runs.appendEvent(two)).persisted, 'the other step is a separate event');
+      expectEqual((await wholeLog(bench.tenant, runId)).length, 2, 'both events are stored');
       const parts = {
         runId: 'r',
         logicalAttemptId: 1,

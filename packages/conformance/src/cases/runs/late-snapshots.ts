@@ -1,4 +1,4 @@
-/** Snapshots that are stored late: by a writer that stalls, beside a redaction, a removal or a restore (RUN-13, RUN-15). */
+/** Snapshots that are stored late, by a stalled writer, beside a redaction, a removal or a restore (RUN-13, RUN-15). */
 
 import type { RunPart, RunStore, Store } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -12,14 +12,14 @@ import { appendNumbered, numbersOf, runEvent, wholeLog } from './events.ts';
 const ORDER = { by: 'dpo@example.org', reason: 'request 4711' };
 const SECRET = 'secret';
 
-/** A client that stalls where it has folded a run and is about to store the snapshot. */
+/** A client that has folded a run and is stalled before it stores the snapshot. */
 interface StalledRefresh {
   stalled: Promise<void>;
-  /** Lets it go on; resolves when its call has ended, however it ended. */
-  goOn(): Promise<void>;
+  /** Releases the client. Resolves when its call has settled. */
+  resume(): Promise<void>;
 }
 
-/** Begins a refresh and holds it up before it stores; `null` where the kit cannot reach the engine. */
+/** Starts a refresh and stalls it before it stores, or returns `null` if the kit cannot reach the engine. */
 async function stalledRefresh(bench: Bench, runId: string): Promise<StalledRefresh | null> {
   const stall = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
@@ -36,14 +36,14 @@ async function stalledRefresh(bench: Bench, runId: string): Promise<StalledRefre
     () => undefined,
   );
   await stall.promise;
-  const goOn = () => {
+  const resume = () => {
     gate.resolve();
     return ended;
   };
-  return { stalled: stall.promise, goOn };
+  return { stalled: stall.promise, resume };
 }
 
-/** A run that failed, and says why in a payload that its snapshot takes over. */
+/** Appends a run that failed, with a reason that its snapshot copies from the payload. */
 async function failedRun(bench: Bench): Promise<string> {
   const runId = bench.id('run');
   const payload = { errorCode: 'E1', errorMessage: SECRET };
@@ -56,15 +56,18 @@ async function failedRun(bench: Bench): Promise<string> {
 
 async function expectNoSecret(runs: RunStore, runId: string): Promise<void> {
   const holds = (snapshot: unknown) => JSON.stringify(snapshot).includes(SECRET);
-  expect(!holds(await runs.getSnapshot(runId)), 'the stored snapshot holds nothing of a redacted payload');
-  expect(!holds(await runs.projectSnapshot(runId)), 'nor does one that is folded on from it');
-  expect(!holds((await runs.refreshSnapshot(runId)).snapshot), 'nor one that is refreshed');
+  expect(!holds(await runs.getSnapshot(runId)), 'the stored snapshot has nothing of a redacted payload');
+  expect(!holds(await runs.projectSnapshot(runId)), 'a snapshot folded further has nothing of a redacted payload');
+  expect(
+    !holds((await runs.refreshSnapshot(runId)).snapshot),
+    'a refreshed snapshot has nothing of a redacted payload',
+  );
 }
 
-/** Reads snapshots in every way, whatever becomes of the run. */
+/** Reads snapshots in every way, whatever happens to the run. */
 async function readSnapshots(clients: readonly Store[], runId: string): Promise<void> {
   const gone = (error: { code?: string }) =>
-    expect(error.code === 'RUN_ARCHIVED' || error.code === 'RUN_NOT_FOUND', `a reader met ${error.code}`);
+    expect(error.code === 'RUN_ARCHIVED' || error.code === 'RUN_NOT_FOUND', `a reader got ${error.code}`);
   await Promise.all(
     clients.flatMap(({ runs }) => [
       runs.refreshSnapshot(runId).then(() => undefined, gone),
@@ -76,7 +79,7 @@ async function readSnapshots(clients: readonly Store[], runId: string): Promise<
 export const LATE_SNAPSHOT_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/late-snapshot-keeps-the-newer',
-    title: 'a snapshot that is stored late never takes the place of a newer one',
+    title: 'a snapshot that is stored late never replaces a newer one',
     proves: ['RUN-13'],
     async run(bench) {
       const runId = bench.id('run');
@@ -85,18 +88,22 @@ export const LATE_SNAPSHOT_CASES: readonly ConformanceCase[] = [
       const late = await stalledRefresh(bench, runId);
       await appendNumbered(bench, runId, 2, 4);
       await runs.refreshSnapshot(runId);
-      await late?.goOn();
-      expectEqual((await runs.getSnapshot(runId))?.lastEventSeq, 5, 'the newer one stands');
+      await late?.resume();
+      expectEqual((await runs.getSnapshot(runId))?.lastEventSeq, 5, 'the newer snapshot is kept');
       await runs.markStale(runId);
       const again = await stalledRefresh(bench, runId);
       await runs.refreshSnapshot(runId);
-      await again?.goOn();
-      expectEqual((await runs.getSnapshot(runId))?.freshness, 'FRESH', 'at the same sequence either may stand');
+      await again?.resume();
+      expectEqual(
+        (await runs.getSnapshot(runId))?.freshness,
+        'FRESH',
+        'at the same sequence either snapshot may be kept',
+      );
     },
   }),
   runsCase({
     id: 'runs/late-snapshot-knows-no-redaction',
-    title: 'a snapshot that was folded before a redaction is never stored over one that knows of it, nor read',
+    title: 'a snapshot folded before a redaction neither replaces one folded after it nor is read',
     proves: ['RUN-15', 'RUN-13'],
     needs: ['runs.redaction'],
     async run(bench) {
@@ -105,7 +112,7 @@ export const LATE_SNAPSHOT_CASES: readonly ConformanceCase[] = [
       const runId = await failedRun(bench);
       const late = await stalledRefresh(bench, runId);
       await runs.redactEvent(runId, 2, ORDER);
-      await late?.goOn();
+      await late?.resume();
       for (const client of [bench.tenant, peer]) await expectNoSecret(client.runs, runId);
       for (let round = 0; round < 8; round++) {
         const other = await failedRun(bench);
@@ -118,7 +125,7 @@ export const LATE_SNAPSHOT_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/late-snapshot-of-a-run-that-is-gone',
-    title: 'a snapshot that is stored after its run was deleted or archived is not read, and removes nothing',
+    title: 'a snapshot stored after its run was deleted or archived is not read and removes nothing',
     proves: ['RUN-15', 'RUN-13'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -127,23 +134,23 @@ export const LATE_SNAPSHOT_CASES: readonly ConformanceCase[] = [
       const parts = await exported(bench.tenant, archived);
       await runs.deleteRun(deleted);
       await archive(bench.tenant, archived);
-      await late[0]?.goOn();
+      await late[0]?.resume();
       expectEqual(await runs.getSnapshot(deleted), null, 'a deleted run has no snapshot');
-      await expectCode('RUN_ARCHIVED', 'an archived run says where it is', () => runs.getSnapshot(archived));
+      await expectCode('RUN_ARCHIVED', 'an archived run reports its archive', () => runs.getSnapshot(archived));
       await runs.restoreRun(parts);
       const { runSeq } = await runs.appendEvent(runEvent(bench, { runId: archived }));
-      await late[1]?.goOn();
+      await late[1]?.resume();
       expectEqual(
         (await wholeLog(bench.tenant, archived)).length,
         runSeq,
-        'a restored run stays, with what came since',
+        'a restored run stays, with its later events',
       );
-      expectEqual((await runs.refreshSnapshot(archived)).snapshot.lastEventSeq, runSeq, 'and its snapshot follows');
+      expectEqual((await runs.refreshSnapshot(archived)).snapshot.lastEventSeq, runSeq, 'the snapshot follows the run');
     },
   }),
   runsCase({
     id: 'runs/late-snapshot-of-another-history',
-    title: 'a snapshot of a history that was replaced by another one is not read',
+    title: 'a snapshot of a replaced history is not read',
     proves: ['RUN-15', 'RUN-13'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -156,16 +163,20 @@ export const LATE_SNAPSHOT_CASES: readonly ConformanceCase[] = [
       await runs.restoreRun(parts, { overDeleted: true });
       for (const eventType of ['RunPaused', 'RunResumed'])
         await runs.appendEvent(runEvent(bench, { runId, eventType }));
-      await late?.goOn();
+      await late?.resume();
       for (const snapshot of [await runs.projectSnapshot(runId), (await runs.refreshSnapshot(runId)).snapshot]) {
         const { status, lastEventSeq, consistency } = snapshot;
-        expectEqual([status, lastEventSeq, consistency], ['RUNNING', 3, 'CONSISTENT'], 'it is that of the run now');
+        expectEqual(
+          [status, lastEventSeq, consistency],
+          ['RUNNING', 3, 'CONSISTENT'],
+          'the snapshot is that of the current run',
+        );
       }
     },
   }),
   runsCase({
     id: 'runs/restored-runs-stay',
-    title: 'readers of snapshots beside archiving and restoring never remove the run, nor what was appended to it',
+    title: 'snapshot readers concurrent with archiving and restoring never remove the run or its new events',
     proves: ['RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -177,14 +188,14 @@ export const LATE_SNAPSHOT_CASES: readonly ConformanceCase[] = [
           const parts: RunPart[] = await exported(bench.tenant, runId);
           await archive(bench.tenant, runId);
           await runs.restoreRun(parts);
-          // So that readers come in between on stores that answer at once.
+          // Lets readers run in between on stores that respond without I/O.
           await sleep(1);
           await appendNumbered(bench, runId, 1, n);
           await sleep(1);
         }
       };
       await whileWorking(moveToAndFro(), () => readSnapshots(clients, runId));
-      expectEqual(numbersOf(await wholeLog(bench.tenant, runId)), [1, 2, 3, 4, 5, 6, 7], 'every event is there');
+      expectEqual(numbersOf(await wholeLog(bench.tenant, runId)), [1, 2, 3, 4, 5, 6, 7], 'every event is stored');
     },
   }),
 ];

@@ -1,4 +1,4 @@
-/** Lists of runs: what they tell, how they filter, and that paging gives each run once (RUN-3, RUN-9; GEN-10). */
+/** Lists of runs: their fields, filters, and pages that return each run once (RUN-3, RUN-9; GEN-10). */
 import type { RunFilter, RunStatus } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -40,7 +40,7 @@ export const LIST_CASES: readonly ConformanceCase[] = [
         runEvent(bench, { runId, eventType: 'RunPaused', labels: { ignored: 'later' } }),
       );
       const { items, next } = await bench.tenant.runs.listRuns();
-      expectEqual(next, undefined, 'one run is one page');
+      expectEqual(next, undefined, 'one run fits on one page');
       expectEqual(
         items.map((it) => ({ ...it, labels: { ...it.labels } })),
         [
@@ -62,13 +62,13 @@ export const LIST_CASES: readonly ConformanceCase[] = [
             ...{ labels, parentRunId },
           },
         ],
-        'the list tells what the head knows, labels being those of the first event',
+        'the list shows the head, with the labels of the first event',
       );
     },
   }),
   runsCase({
     id: 'runs/list-filters-by-status',
-    title: 'listRuns by status is right without a projector',
+    title: 'listRuns filters by status correctly without a projector',
     proves: ['RUN-3', 'RUN-11'],
     async run(bench) {
       const ids: Partial<Record<RunStatus, string>> = {};
@@ -82,7 +82,7 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       expectEqual(
         await listed(bench, { status: ['PAUSED', 'FAILED'] }, 1),
         [ids.PAUSED!, ids.FAILED!].sort(),
-        'several statuses are an or',
+        'several statuses are alternatives',
       );
       await expectCode('INVALID_ARGUMENT', 'a status that does not exist is refused', () =>
         listed(bench, { status: 'DONE' as never }),
@@ -91,7 +91,7 @@ export const LIST_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/list-filters-hold-together',
-    title: 'project, environment, plan, parent and labels filter, all together',
+    title: 'filters by project, environment, plan, parent and labels, all together',
     proves: ['RUN-9'],
     async run(bench) {
       const parentRunId = bench.id('parent');
@@ -117,16 +117,16 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       expectEqual(
         await listed(bench, { projectId: 'project', labels: { tier: '1' } }),
         [labelled],
-        'conditions hold together',
+        'all conditions must hold',
       );
       expectEqual(await listed(bench, { projectId: 'other_' }), [], 'values are text, not patterns');
       expectEqual((await listed(bench, {}, 2)).length, 7, 'no condition lists all');
-      expect(plain, 'a run with nothing special is in none of these');
+      expect(plain, 'a run without these fields matches none of the conditions');
     },
   }),
   runsCase({
     id: 'runs/list-filters-by-time',
-    title: 'createdAfter is inclusive, createdBefore exclusive; so for updates',
+    title: 'createdAfter is inclusive and createdBefore exclusive; likewise for updates',
     proves: ['RUN-6', 'GEN-2'],
     async run(bench) {
       const runs: { runId: string; createdAt: string; updatedAt: string }[] = [];
@@ -138,20 +138,28 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       }
       const [a, b, c] = runs as [(typeof runs)[0], (typeof runs)[0], (typeof runs)[0]];
       expect(a.createdAt < b.createdAt && b.createdAt < c.createdAt, 'the store’s clock moved between the runs');
-      expectEqual(await listed(bench, { createdAfter: b.createdAt }), [b.runId, c.runId].sort(), 'at or after');
-      expectEqual(await listed(bench, { createdBefore: b.createdAt }), [a.runId], 'before');
-      expectEqual(await listed(bench, { createdAfter: b.createdAt, createdBefore: c.createdAt }), [b.runId], 'both');
+      expectEqual(
+        await listed(bench, { createdAfter: b.createdAt }),
+        [b.runId, c.runId].sort(),
+        'createdAfter is inclusive',
+      );
+      expectEqual(await listed(bench, { createdBefore: b.createdAt }), [a.runId], 'createdBefore is exclusive');
+      expectEqual(
+        await listed(bench, { createdAfter: b.createdAt, createdBefore: c.createdAt }),
+        [b.runId],
+        'both bounds together',
+      );
       const { persistedAt } = await bench.tenant.runs.appendEvent(runEvent(bench, { runId: a.runId }));
-      expectEqual(await listed(bench, { updatedAfter: persistedAt }), [a.runId], 'updated at or after');
-      expectEqual(await listed(bench, { updatedBefore: c.createdAt }), [b.runId], 'updated before');
-      await expectCode('INVALID_ARGUMENT', 'a time that is none is refused', () =>
+      expectEqual(await listed(bench, { updatedAfter: persistedAt }), [a.runId], 'updatedAfter is inclusive');
+      expectEqual(await listed(bench, { updatedBefore: c.createdAt }), [b.runId], 'updatedBefore is exclusive');
+      await expectCode('INVALID_ARGUMENT', 'an invalid time is refused', () =>
         listed(bench, { createdAfter: 'yesterday' }),
       );
     },
   }),
   runsCase({
     id: 'runs/list-pages-in-order',
-    title: 'newest first or oldest first, and every page size gives each run exactly once',
+    title: 'lists newest or oldest first, and every page size returns each run exactly once',
     proves: ['GEN-3', 'RUN-9'],
     async run(bench) {
       const ids: string[] = [];
@@ -168,7 +176,7 @@ export const LIST_CASES: readonly ConformanceCase[] = [
           expectEqual(
             runs.map((it) => it.runId).sort(),
             ids.toSorted(),
-            `pages of ${limit}, ${order} first, give each run once`,
+            `pages of ${limit}, ${order} first, return each run once`,
           );
           const times = runs.map((it) => it.createdAt);
           expectEqual(
@@ -213,7 +221,7 @@ export const LIST_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/cursors-of-other-lists',
-    title: 'a cursor of another list or of the feed is INVALID_ARGUMENT, on either side',
+    title: 'a cursor of another list or of the feed is INVALID_ARGUMENT, in both directions',
     proves: ['RUN-12', 'GEN-1'],
     needs: ['runs.feed', 'kv'],
     async run(bench) {
@@ -226,19 +234,19 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       const ofRecords = (await kv.scanPage('', { limit: 1 })).next!;
       const ofFeed = await feedMark(bench);
       const calls: [string, () => Promise<unknown>][] = [
-        ['runs after a record', () => runs.listRuns({ cursor: ofRecords })],
-        ['runs after an event', () => runs.listRuns({ cursor: ofFeed })],
-        ['the feed after a run', () => runs.feedPage({ cursor: ofRuns })],
-        ['the feed after a record', () => runs.feedPage({ cursor: ofRecords })],
-        ['records after a run', () => kv.scanPage('', { cursor: ofRuns })],
-        ['records after an event', () => kv.scanPage('', { cursor: ofFeed })],
+        ['listRuns refuses a cursor of records', () => runs.listRuns({ cursor: ofRecords })],
+        ['listRuns refuses a cursor of the feed', () => runs.listRuns({ cursor: ofFeed })],
+        ['the feed refuses a cursor of runs', () => runs.feedPage({ cursor: ofRuns })],
+        ['the feed refuses a cursor of records', () => runs.feedPage({ cursor: ofRecords })],
+        ['records refuse a cursor of runs', () => kv.scanPage('', { cursor: ofRuns })],
+        ['records refuse a cursor of the feed', () => kv.scanPage('', { cursor: ofFeed })],
       ];
       for (const [what, call] of calls) await expectCode('INVALID_ARGUMENT', what, call);
     },
   }),
   runsCase({
     id: 'runs/list-options-are-checked',
-    title: 'limits beyond 1 to 1 000, foreign cursors and unknown orders are INVALID_ARGUMENT',
+    title: 'limits outside 1 to 1 000, foreign cursors and unknown orders are INVALID_ARGUMENT',
     proves: ['RUN-12', 'GEN-1'],
     async run(bench) {
       await appendTypes(bench, bench.id('run'), 'RunStarted');

@@ -1,4 +1,4 @@
-/** Live reads under strain: readers that sleep, and readers that are cut and come back, while others write (RUN-2). */
+/** Live reads under load: slow readers, and readers that are cut and resume, while others write (RUN-2). */
 
 import type { FeedItem, RunEventRecord } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -9,7 +9,7 @@ import { take, upTo } from '../iterate.ts';
 import { appendNumbered, numbersOf, runEvent } from './events.ts';
 import { feedMark } from './feed-pages.ts';
 
-/** Writes numbered events one by one, with a breath now and then. */
+/** Writes numbered events one by one, with short waits in between. */
 async function writeSlowly(bench: Bench, runId: string, from: number, to: number): Promise<void> {
   for (let n = from; n <= to; n++) {
     await bench.tenant.runs.appendEvent(runEvent(bench, { runId, payload: { n } }));
@@ -20,7 +20,7 @@ async function writeSlowly(bench: Bench, runId: string, from: number, to: number
 export const LIVE_RESUME_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/slow-readers-miss-nothing',
-    title: 'a tail whose reader sleeps gives everything that was stored meanwhile, in order',
+    title: 'a tail with a slow reader yields everything that was stored meanwhile, in order',
     proves: ['RUN-2', '001 §4.1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -28,19 +28,19 @@ export const LIVE_RESUME_CASES: readonly ConformanceCase[] = [
       const controller = new AbortController();
       const tail = bench.tenant.runs.tail(runId, { signal: controller.signal })[Symbol.asyncIterator]();
       const seen: RunEventRecord[] = [(await tail.next()).value];
-      // More than any page, so that whoever keeps what comes for the sleeper has to drop something; and more than is read,
-      // so that what was dropped shows as a difference and not as a long wait.
+      // More than any page, so that a store which buffers for the slow reader would have to drop some; and more than is
+      // read, so that a dropped event shows as a difference and not as a long wait.
       for (let from = 6; from <= 4_005; from += 1_000) await appendNumbered(bench, runId, 1_000, from);
       await sleep(50);
       while (seen.length < 3_005) seen.push((await tail.next()).value);
       controller.abort();
       await tail.return?.();
-      expectEqual(numbersOf(seen), upTo(3_005), 'the sleeper finds all of it, once and in order');
+      expectEqual(numbersOf(seen), upTo(3_005), 'the slow reader gets all events, once and in order');
     },
   }),
   runsCase({
     id: 'runs/cut-tails-join-while-others-write',
-    title: 'a tail that is cut again and again, and continues after the last sequence, has no gap and no repeat',
+    title: 'a tail that is cut repeatedly and resumed after the last sequence has no gap and no repeat',
     proves: ['RUN-2', '001 §4.1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -53,12 +53,12 @@ export const LIVE_RESUME_CASES: readonly ConformanceCase[] = [
         seen.push(...(await take(7, (signal) => runs.tail(runId, { afterSeq, signal }))));
       }
       await writing;
-      expectEqual(numbersOf(seen), upTo(seen.length), 'the pieces join');
+      expectEqual(numbersOf(seen), upTo(seen.length), 'the parts join without gap or repeat');
     },
   }),
   runsCase({
     id: 'runs/cut-feeds-join-while-others-write',
-    title: 'a feed that is cut again and again, and continues after the last cursor, has no gap and no repeat',
+    title: 'a feed that is cut repeatedly and resumed after the last cursor has no gap and no repeat',
     proves: ['RUN-2'],
     needs: ['runs.feed'],
     async run(bench) {
@@ -67,7 +67,7 @@ export const LIVE_RESUME_CASES: readonly ConformanceCase[] = [
       const writing = Promise.all(ids.map((runId) => writeSlowly(bench, runId, 1, 50)));
       const clients = [bench.tenant, (await bench.peer()).forTenant(bench.tenantId)];
       const seen: FeedItem[] = [];
-      // Fewer than are written, so that an event that is missed shows as a difference and not as a long wait.
+      // Fewer than are written, so that a missed event shows as a difference and not as a long wait.
       for (let cut = 0; seen.length < 120; cut++) {
         const after = seen.at(-1)?.cursor ?? mark;
         const { runs } = clients[cut % 2]!;

@@ -1,4 +1,4 @@
-/** Live reads: tails of one run and the feed of all (RUN-2). */
+/** Live reads: tails of one run and the feed of all runs (RUN-2). */
 
 import type { RunEventRecord } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -12,23 +12,23 @@ import { feedMark, pagedFeed } from './feed-pages.ts';
 export const LIVE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/tail-gives-the-past-then-the-present',
-    title: 'a tail gives what is stored, then each new event, without gap or repeat',
+    title: 'a tail yields the stored events, then each new one, without gap or repeat',
     proves: ['RUN-2', '001 §4.1'],
     async run(bench) {
       const runId = bench.id('run');
       await appendNumbered(bench, runId, 5);
       const reading = take(17, (signal) => bench.tenant.runs.tail(runId, { signal }));
-      // More than is read, so that an event that is missed shows as a difference and not as a long wait.
+      // More than is read, so that a missed event shows as a difference and not as a long wait.
       for (let n = 6; n <= 20; n++) {
         await bench.tenant.runs.appendEvent(runEvent(bench, { runId, payload: { n } }));
         if (n % 4 === 0) await sleep(15);
       }
-      expectEqual(numbersOf(await reading), upTo(17), 'every event once, in order');
+      expectEqual(numbersOf(await reading), upTo(17), 'every event arrives once, in order');
     },
   }),
   runsCase({
     id: 'runs/tail-of-a-run-to-come',
-    title: 'a tail may begin before the run does, and hears writers on other clients',
+    title: 'a tail may start before its run exists and yields events of other clients',
     proves: ['RUN-2'],
     async run(bench) {
       const runId = bench.id('run');
@@ -36,12 +36,12 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
       const reading = take(3, (signal) => bench.tenant.runs.tail(runId, { signal }));
       await sleep(30);
       for (const n of [1, 2, 3]) await peer.runs.appendEvent(runEvent(bench, { runId, payload: { n } }));
-      expectEqual(numbersOf(await reading), [1, 2, 3], 'the tail waits for the first event and gives all');
+      expectEqual(numbersOf(await reading), [1, 2, 3], 'the tail waits for the first event and yields all');
     },
   }),
   runsCase({
     id: 'runs/tail-resumes-after-a-watermark',
-    title: 'a tail that was cut continues after the last sequence seen',
+    title: 'a tail that was cut resumes after the last sequence seen',
     proves: ['RUN-2', '001 §4.1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -60,7 +60,7 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/tail-ends-when-aborted',
-    title: 'a tail that waits ends when its signal aborts',
+    title: 'a waiting tail ends when its signal aborts',
     proves: ['GEN-3'],
     async run(bench) {
       const controller = new AbortController();
@@ -70,18 +70,21 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
         let count = 0;
         for await (const _ of bench.tenant.runs.tail(runId, { signal: controller.signal })) {
           count++;
-          // By then it waits for the next one, which never comes.
+          // By then the tail waits for a further event, which never arrives.
           setTimeout(() => controller.abort(), 30);
         }
         return count;
       })();
       const outcome = await reading.catch((error: { code?: string }) => error.code);
-      expect(outcome === 1 || outcome === 'ABORTED', `it ends, or says ABORTED; it gave ${String(outcome)}`);
+      expect(
+        outcome === 1 || outcome === 'ABORTED',
+        `the tail ends or fails with ABORTED, not with ${String(outcome)}`,
+      );
     },
   }),
   runsCase({
     id: 'runs/feed-keeps-per-run-order',
-    title: 'the feed gives all events of all runs, each run in its order, then what is new',
+    title: 'the feed yields all events of all runs, each run in its order, then new ones',
     proves: ['RUN-2'],
     needs: ['runs.feed'],
     async run(bench) {
@@ -104,7 +107,7 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/feed-resumes-from-any-cursor',
-    title: 'the feed continues after the cursor of any item, in pages or live',
+    title: 'the feed resumes after the cursor of any item, in pages or live',
     proves: ['RUN-2'],
     needs: ['runs.feed'],
     async run(bench) {
@@ -114,15 +117,15 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
         for (const runId of ids) await bench.tenant.runs.appendEvent(runEvent(bench, { runId, payload: { n } }));
       }
       const whole = await pagedFeed(bench.tenant, 12, { cursor: after, limit: 5 });
-      expectEqual(whole.length, 12, 'pages give every event once');
+      expectEqual(whole.length, 12, 'pages return every event once');
       const names = whole.map((it) => it.event.eventId);
-      expectEqual(new Set(names).size, 12, 'and none twice');
+      expectEqual(new Set(names).size, 12, 'no event is repeated');
       for (const [at, { cursor }] of whole.entries()) {
         if (at === 11) break;
         const [next] = await take(1, (signal) => bench.tenant.runs.feed({ cursor: cursor, signal }));
-        expectEqual(next?.event.eventId, names[at + 1], 'what follows a cursor is what followed it before');
+        expectEqual(next?.event.eventId, names[at + 1], 'the same events follow a cursor every time');
       }
-      await expectCode('INVALID_ARGUMENT', 'a cursor that is none is refused', () =>
+      await expectCode('INVALID_ARGUMENT', 'an invalid cursor is refused', () =>
         bench.tenant.runs.feedPage({ cursor: 'nonsense' }),
       );
     },
@@ -143,7 +146,7 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
       expectEqual(
         own.map((it) => [it.event.tenantId, it.event.eventType]),
         types.map((it) => [bench.tenantId, it]),
-        'a view has its own events only',
+        'a view has only its own events',
       );
       const some = await pagedFeed(bench.tenant, 2, {
         cursor: after,
@@ -152,7 +155,7 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
       expectEqual(
         some.map((it) => it.event.eventType),
         ['Progress', 'RunCompleted'],
-        'by type',
+        'filters by event type',
       );
       const [foreign] = await take(1, (signal) =>
         bench.store.runs.feed({ cursor: after, filter: { tenantId: other.tenantId }, signal }),

@@ -1,4 +1,4 @@
-/** Payload fidelity: what was sent comes back, what cannot is refused before anything is written (GEN-4). */
+/** Payload fidelity: payloads are returned unchanged, or refused before anything is written (GEN-4). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
@@ -14,7 +14,7 @@ async function storedPayload(bench: Bench, payload: unknown): Promise<unknown> {
 export const PAYLOAD_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/payloads-come-back-as-sent',
-    title: 'NUL, lone surrogates, __proto__, empty keys, key order and all other JSON come back unchanged',
+    title: 'NUL, lone surrogates, __proto__, empty keys, key order and all other JSON are returned unchanged',
     proves: ['GEN-4', '004 §2'],
     async run(bench) {
       for (const [name, json] of POISON_PAYLOADS) {
@@ -29,7 +29,7 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/payloads-come-back-on-every-path',
-    title: 'a payload is the same read by page, iterator, tail and batch',
+    title: 'a payload reads the same by page, iterator, tail and batch',
     proves: ['GEN-4'],
     async run(bench) {
       const runId = bench.id('run');
@@ -39,13 +39,13 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
       const seen: string[] = [];
       for await (const event of bench.tenant.runs.readEvents(runId, { limit: 2 }))
         seen.push(JSON.stringify(event.payload));
-      expectEqual(seen, texts, 'the iterator gives what was sent');
+      expectEqual(seen, texts, 'the iterator yields the payload as sent');
       const live: string[] = [];
       for await (const event of bench.tenant.runs.tail(runId)) {
         live.push(JSON.stringify(event.payload));
         if (live.length === texts.length) break;
       }
-      expectEqual(live, texts, 'so does the tail');
+      expectEqual(live, texts, 'the tail yields the payload as sent');
     },
   }),
   runsCase({
@@ -58,7 +58,7 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
         gone: undefined,
         deep: { gone: undefined, kept: null },
       })) as Record<string, unknown>;
-      expect(Object.is(payload.zero, 0), '-0 comes back as 0');
+      expect(Object.is(payload.zero, 0), '-0 is returned as 0');
       expectEqual(
         JSON.stringify(payload),
         '{"zero":0,"deep":{"kept":null}}',
@@ -82,7 +82,7 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
         const error = await expectCode('INVALID_PAYLOAD', `a payload with ${name} is refused`, () =>
           bench.tenant.runs.appendEvent(runEvent(bench, { runId, payload: payload as Record<string, unknown> })),
         );
-        expect(error.field?.startsWith('payload'), `the error names the place in the payload, not ${error.field}`);
+        expect(error.field?.startsWith('payload'), `the error names the position in the payload, not ${error.field}`);
       }
       expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'nothing was written');
     },
@@ -93,7 +93,11 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
     proves: ['GEN-4'],
     async run(bench) {
       const deepest = nestedTo(64);
-      expectEqual(JSON.stringify(await storedPayload(bench, deepest)), JSON.stringify(deepest), '64 levels come back');
+      expectEqual(
+        JSON.stringify(await storedPayload(bench, deepest)),
+        JSON.stringify(deepest),
+        '64 levels are returned',
+      );
       for (const depth of [65, 1_000, 100_000]) {
         await expectCode('INVALID_PAYLOAD', `${depth} levels are refused`, () => storedPayload(bench, nestedTo(depth)));
       }
@@ -101,7 +105,7 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/payload-size-limit-is-exact',
-    title: 'a payload of exactly the limit is stored, one byte more is PAYLOAD_TOO_LARGE',
+    title: 'a payload of exactly the limit is stored; one byte more is PAYLOAD_TOO_LARGE',
     proves: ['GEN-4'],
     async run(bench) {
       const limit = bench.store.info.limits.eventPayloadBytes;
@@ -110,7 +114,7 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
       expectEqual(
         ((await storedPayload(bench, letters)) as typeof letters).a.length,
         room,
-        `${limit} bytes come back whole`,
+        `${limit} bytes are returned unchanged`,
       );
       const runId = bench.id('run');
       for (const a of ['x'.repeat(room + 1), 'é'.repeat(Math.floor(room / 2) + 1)]) {
@@ -123,7 +127,7 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/stored-events-share-nothing-with-callers',
-    title: 'changing what was sent or what was read changes nothing stored',
+    title: 'changing sent or returned objects does not change stored events',
     proves: ['GEN-4', '001 §2.3', '004 §4'],
     async run(bench) {
       const runId = bench.id('run');
@@ -140,7 +144,11 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
       (event.extra as { e: number }).e = 2;
       const [first] = await wholeLog(bench.tenant, runId);
       expectEqual(first?.payload, expected, 'the payload is as it was when it was sent');
-      expectEqual([first?.eventType, first?.extra], ['Progress', { e: 1 }], 'so is the envelope');
+      expectEqual(
+        [first?.eventType, first?.extra],
+        ['Progress', { e: 1 }],
+        'the envelope is as it was when it was sent',
+      );
       (first!.payload as { deep: Record<string, number> }).deep.a = 99;
       first!.eventType = 'Changed';
       const [second] = await wholeLog(bench.tenant, runId);
@@ -153,7 +161,7 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
       snapshot.steps.push({ stepId: 'x', status: 'FAILED', logicalAttemptId: 1, engineAttemptId: 1, artifacts: [] });
       snapshot.status = 'FAILED';
       const again = await bench.tenant.runs.projectSnapshot(runId);
-      expectEqual([again.steps, again.status], [[], 'PENDING'], 'nor the snapshot');
+      expectEqual([again.steps, again.status], [[], 'PENDING'], 'readers cannot change the snapshot');
     },
   }),
 ];

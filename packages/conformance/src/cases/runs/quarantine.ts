@@ -1,6 +1,6 @@
 /**
- * Damage in one run: everything else goes on, the damage is noted, and after a repair nothing is missing (RUN-20). The cases
- * look at the store through an engine that returns one event as a damaged disk would; stores without one pass them by.
+ * Damage in one run: everything else continues, the damage is recorded, and after a repair nothing is missing (RUN-20).
+ * The cases use an engine that returns one event as a damaged disk would. They pass on stores without such an engine.
  */
 import type { FeedItem, HeldRun, Store } from '@tidemark/core';
 import { isDamaged, type RunEngine, type RunKey, type StoredRunEvent } from '@tidemark/core/engine';
@@ -10,10 +10,10 @@ import { runsCase } from '../define.ts';
 import { appendNumbered } from './events.ts';
 import { feedMark, limitOfPage } from './feed-pages.ts';
 
-/** How long a page waits for what is late, in milliseconds. */
-const PATIENCE = 2_000;
+/** How long a page waits for late events, in milliseconds. */
+const LATE_EVENT_WAIT_MS = 2_000;
 
-/** The tenant's view of a store in which one event is damaged until it is repaired. */
+/** Returns the tenant's view of a store in which one event is damaged until it is repaired. */
 function damagedView(bench: Bench, runId: string, runSeq: number): { view: Store | null; repair: () => void } {
   let isDamagedNow = true;
   const read = (run: RunKey, event: StoredRunEvent): StoredRunEvent => {
@@ -40,13 +40,13 @@ interface ReadFeed {
   next: string;
 }
 
-/** Reads until so many items of some runs came, and then to the end. */
+/** Reads until `count` items of the runs arrived, then to the end. */
 async function readFeed(store: Store, after: string, runIds: readonly string[], count: number): Promise<ReadFeed> {
   const items: FeedItem[] = [];
   const held: HeldRun[] = [];
   let next = after;
   for (let [pages, waits] = [1, 0]; ; pages++) {
-    const wait = items.length < count && waits < 3 ? { wait: PATIENCE } : {};
+    const wait = items.length < count && waits < 3 ? { wait: LATE_EVENT_WAIT_MS } : {};
     const page = await store.runs.feedPage({ cursor: next, ...limitOfPage(pages, 3), ...wait });
     items.push(...page.items.filter((item) => runIds.includes(item.event.runId)));
     held.push(...(page.held ?? []));
@@ -58,7 +58,7 @@ async function readFeed(store: Store, after: string, runIds: readonly string[], 
 const seqsOf = (items: readonly FeedItem[], runId: string) =>
   items.filter((item) => item.event.runId === runId).map((item) => item.event.runSeq);
 
-/** A damaged run and a whole one, as a reader that began before them sees them. */
+/** Appends a damaged run and a healthy one, for a reader that started before them. */
 async function damagedPair(bench: Bench) {
   const [sick, well] = [bench.id('sick'), bench.id('well')];
   const after = await feedMark(bench);
@@ -77,7 +77,7 @@ interface Quarantined extends DamagedPair {
   read: Awaited<ReturnType<typeof readFeed>>;
 }
 
-/** A case that begins with a quarantined run. A store that nothing can damage passes it. */
+/** Defines a case that starts with a quarantined run. It passes on a store that cannot be damaged. */
 function quarantineCase(
   { id, title, proves }: Pick<ConformanceCase, 'id' | 'title' | 'proves'>,
   check: (found: Quarantined, bench: Bench) => Promise<void>,
@@ -99,23 +99,23 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
   quarantineCase(
     {
       id: 'runs/damage-stays-in-its-run',
-      title: 'one damaged event stops nobody: the feed passes over its run from there on and says so',
+      title: 'one damaged event stops only its own run: the feed skips that run from there on and reports it',
       proves: ['RUN-20'],
     },
     async ({ sick, well, view, read }) => {
       const { items, held } = read;
-      expectEqual(seqsOf(items, well), [1, 2, 3, 4, 5], 'the other run is whole');
-      expectEqual(seqsOf(items, sick), [1, 2], 'the damaged one is given up to the damage');
+      expectEqual(seqsOf(items, well), [1, 2, 3, 4, 5], 'the other run is complete');
+      expectEqual(seqsOf(items, sick), [1, 2], 'the damaged run is yielded up to the damage');
       const first = held.find(({ runId }) => runId === sick);
-      expectEqual(first?.runSeq, 3, 'the page names the run it passed over, and from where on');
+      expectEqual(first?.runSeq, 3, 'the page names the skipped run and its first skipped sequence');
       await expectCode('CORRUPT_EVENT', 'a direct read of the damage fails', () => view.runs.fetchEvents(sick));
-      expectEqual((await view.runs.fetchEvents(sick, { limit: 2 })).length, 2, 'what lies before it can be read');
+      expectEqual((await view.runs.fetchEvents(sick, { limit: 2 })).length, 2, 'events before the damage can be read');
     },
   ),
   quarantineCase(
     {
       id: 'runs/damage-is-noted',
-      title: 'an event is passed over only while the store says durably that its run is quarantined',
+      title: 'the feed skips an event only while the run’s quarantine is stored durably',
       proves: ['RUN-20'],
     },
     async ({ sick, well, after }, bench) => {
@@ -124,15 +124,18 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
       const entry = items.find(({ runId }) => runId === sick);
       expectEqual([entry?.fromSeq, entry?.state], [3, 'quarantined'], 'another process sees the entry');
       const other = await readFeed(peer, after, [sick, well], 7);
-      expectEqual(seqsOf(other.items, sick), [1, 2], 'and passes over the run as well');
-      expectEqual(other.held.find(({ runId }) => runId === sick)?.runSeq, 3, 'and says so, from where on');
+      expectEqual(seqsOf(other.items, sick), [1, 2], 'another process skips the run as well');
+      expectEqual(
+        other.held.find(({ runId }) => runId === sick)?.runSeq,
+        3,
+        'another process reports the first skipped sequence',
+      );
     },
   ),
   quarantineCase(
     {
       id: 'runs/release-gives-everything-again',
-      title:
-        'after a release the events come from where they were passed over, in order, with those appended meanwhile',
+      title: 'after a release the feed yields the skipped events and those appended meanwhile, in order',
       proves: ['RUN-20'],
     },
     async ({ sick, view, repair, read }, bench) => {
@@ -140,11 +143,11 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
       await appendNumbered(bench, sick, 1, 6);
       repair();
       const { state, release } = await view.runs.releaseRun(sick);
-      expect(state === 'released' && release > 0, 'a repaired run is released under a number');
+      expect(state === 'released' && release > 0, 'a repaired run is released with a number');
       await appendNumbered(bench, sick, 1, 7);
       const { items } = await readFeed(view, next, [sick], 5);
       const released = items.filter((item) => item.released);
-      expectEqual(seqsOf(released, sick), [3, 4, 5, 6, 7], 'each once, in order, up to the last');
+      expectEqual(seqsOf(released, sick), [3, 4, 5, 6, 7], 'each event once, in order, up to the last');
       const middle = released[1]!.cursor;
       const rest = await readFeed(view, middle, [sick], 3);
       expectEqual(
@@ -153,7 +156,7 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
           sick,
         ),
         [5, 6, 7],
-        'any cursor of them goes on',
+        'the feed resumes from any of their cursors',
       );
     },
   ),
@@ -167,7 +170,7 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
       await expectCode('CORRUPT_EVENT', 'the damage is still there', () => view.runs.releaseRun(sick));
       const { items } = await view.runs.listQuarantined();
       expectEqual(items.find(({ runId }) => runId === sick)?.state, 'quarantined', 'the run stays quarantined');
-      await expectCode('NOT_FOUND', 'a run that was never quarantined has no release', () =>
+      await expectCode('NOT_FOUND', 'a run that was never quarantined cannot be released', () =>
         view.runs.releaseRun(well),
       );
     },
@@ -175,29 +178,29 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
   quarantineCase(
     {
       id: 'runs/quarantine-is-the-tenants-own',
-      title: 'no tenant sees which runs of others are quarantined',
+      title: 'a tenant does not see quarantined runs of other tenants',
       proves: ['RUN-20', 'GEN-10'],
     },
     async ({ sick }, bench) => {
       const other = bench.store.forTenant(bench.id('tenant'));
-      expectEqual(await other.runs.listQuarantined({ state: 'any' }), { items: [] }, 'a stranger sees none');
+      expectEqual(await other.runs.listQuarantined({ state: 'any' }), { items: [] }, 'another tenant sees none');
       const operators = await bench.store.runs.listQuarantined({ tenantId: bench.tenantId });
       expectEqual(
         operators.items.map(({ runId }) => runId),
         [sick],
-        'the operator sees them by tenant',
+        'the operator lists them by tenant',
       );
     },
   ),
   quarantineCase(
     {
       id: 'runs/deleting-ends-a-quarantine',
-      title: 'a deleted run is not quarantined any more',
+      title: 'deleting a run ends its quarantine',
       proves: ['RUN-20', 'RUN-15'],
     },
     async ({ sick, view }) => {
       await view.runs.deleteRun(sick);
-      expectEqual(await view.runs.listQuarantined({ state: 'any' }), { items: [] }, 'nothing is left of it');
+      expectEqual(await view.runs.listQuarantined({ state: 'any' }), { items: [] }, 'the quarantine entry is gone');
     },
   ),
 ];

@@ -1,4 +1,4 @@
-/** Reading by watermark: order, pages, limits and what an unknown run gives (001 §4; RUN-12). */
+/** Reading by watermark: order, pages, limits and the results for an unknown run (001 §4; RUN-12). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
@@ -8,7 +8,7 @@ import { appendNumbered, numbersOf, runEvent, wholeLog } from './events.ts';
 export const READ_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/fetch-is-ordered',
-    title: 'fetchEvents gives events in ascending runSeq order',
+    title: 'fetchEvents returns events in ascending runSeq order',
     proves: ['001 §4', 'RUN-2'],
     async run(bench) {
       const runId = bench.id('run');
@@ -20,21 +20,21 @@ export const READ_CASES: readonly ConformanceCase[] = [
       expectEqual(
         seqs,
         seqs.toSorted((a, b) => a - b),
-        'order is that of runSeq',
+        'events are in order of runSeq',
       );
-      expectEqual(numbersOf(events), [0, ...upTo(12)], 'which is the order of commits, not of producers’ clocks');
+      expectEqual(numbersOf(events), [0, ...upTo(12)], 'the order is that of commits, not of producers’ clocks');
     },
   }),
   runsCase({
     id: 'runs/watermark-is-exclusive',
-    title: 'afterSeq gives only events after it',
+    title: 'afterSeq is exclusive: only later events are returned',
     proves: ['001 §4.1', '001 §1', '002 §4', 'RUN-12'],
     async run(bench) {
       const runId = bench.id('run');
       const results = await appendNumbered(bench, runId, 5);
       for (const [at, { runSeq }] of results.entries()) {
         const events = await bench.tenant.runs.fetchEvents(runId, { afterSeq: runSeq });
-        expectEqual(numbersOf(events), upTo(5).slice(at + 1), `after ${runSeq} come exactly the later ones`);
+        expectEqual(numbersOf(events), upTo(5).slice(at + 1), `after ${runSeq} come exactly the later events`);
       }
       expectEqual(
         await bench.tenant.runs.fetchEvents(runId, { afterSeq: 1_000_000 }),
@@ -44,7 +44,7 @@ export const READ_CASES: readonly ConformanceCase[] = [
       expectEqual(
         numbersOf(await bench.tenant.runs.fetchEvents(runId, { afterSeq: 0 })),
         upTo(5),
-        '0 is the beginning',
+        '0 is the start of the log',
       );
     },
   }),
@@ -66,21 +66,25 @@ export const READ_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/limit-is-a-maximum',
-    title: 'limit cuts the page; default 1 000',
+    title: 'limit bounds the page; the default is 1 000',
     proves: ['RUN-12', '001 §1'],
     async run(bench) {
       const runId = bench.id('run');
       await appendNumbered(bench, runId, 1_000);
       await appendNumbered(bench, runId, 5, 1_001);
-      expectEqual((await bench.tenant.runs.fetchEvents(runId, { limit: 3 })).length, 3, 'limit 3 gives three');
+      expectEqual((await bench.tenant.runs.fetchEvents(runId, { limit: 3 })).length, 3, 'limit 3 returns three events');
       const page = await bench.tenant.runs.fetchEvents(runId);
-      expectEqual([page.length, page.at(-1)?.payload?.n], [1_000, 1_000], 'without a limit a page has the first 1 000');
+      expectEqual(
+        [page.length, page.at(-1)?.payload?.n],
+        [1_000, 1_000],
+        'without a limit a page has the first 1 000 events',
+      );
       expectEqual((await bench.tenant.runs.fetchEvents(runId, { limit: 10_000 })).length, 1_005, '10 000 is allowed');
     },
   }),
   runsCase({
     id: 'runs/bad-read-options-are-refused',
-    title: 'limits beyond 1 to 10 000 and watermarks that are none are INVALID_ARGUMENT',
+    title: 'limits outside 1 to 10 000 and invalid watermarks are INVALID_ARGUMENT',
     proves: ['RUN-12'],
     async run(bench) {
       const runId = bench.id('run');
@@ -88,28 +92,28 @@ export const READ_CASES: readonly ConformanceCase[] = [
         const error = await expectCode('INVALID_ARGUMENT', `limit ${limit} is refused`, () =>
           bench.tenant.runs.fetchEvents(runId, { limit }),
         );
-        expectEqual(error.field, 'limit', 'and named');
+        expectEqual(error.field, 'limit', 'the error names limit');
       }
       for (const afterSeq of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '0' as never, null as never]) {
         const error = await expectCode('INVALID_ARGUMENT', `afterSeq ${afterSeq} is refused`, () =>
           bench.tenant.runs.fetchEvents(runId, { afterSeq }),
         );
-        expectEqual(error.field, 'afterSeq', 'and named');
+        expectEqual(error.field, 'afterSeq', 'the error names afterSeq');
       }
     },
   }),
   runsCase({
     id: 'runs/unknown-runs-are-empty',
-    title: 'an unknown run reads as [], headSeq 0, snapshot null and RUN_NOT_FOUND to project',
+    title: 'an unknown run reads as [], headSeq 0 and snapshot null; projecting it fails with RUN_NOT_FOUND',
     proves: ['RUN-12', '004 §2'],
     async run(bench) {
       const runId = bench.id('run');
-      expectEqual(await bench.tenant.runs.fetchEvents(runId), [], 'no events');
-      expectEqual(await all(bench.tenant.runs.readEvents(runId)), [], 'nothing to iterate');
-      expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'head 0');
-      expectEqual(await bench.tenant.runs.getSnapshot(runId), null, 'no snapshot');
-      await expectCode('RUN_NOT_FOUND', 'nothing to project', () => bench.tenant.runs.projectSnapshot(runId));
-      expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'reading created nothing');
+      expectEqual(await bench.tenant.runs.fetchEvents(runId), [], 'fetchEvents returns no events');
+      expectEqual(await all(bench.tenant.runs.readEvents(runId)), [], 'readEvents yields nothing');
+      expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'headSeq is 0');
+      expectEqual(await bench.tenant.runs.getSnapshot(runId), null, 'there is no snapshot');
+      await expectCode('RUN_NOT_FOUND', 'there is nothing to project', () => bench.tenant.runs.projectSnapshot(runId));
+      expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'reading creates nothing');
     },
   }),
   runsCase({
@@ -121,15 +125,19 @@ export const READ_CASES: readonly ConformanceCase[] = [
       const peer = (await bench.peer()).forTenant(bench.tenantId);
       for (let round = 0; round < 5; round++) {
         const { runSeq } = await bench.tenant.runs.appendEvent(runEvent(bench, { runId }));
-        expectEqual(await bench.tenant.runs.headSeq(runId), runSeq, 'to the writer');
-        expectEqual(await peer.runs.headSeq(runId), runSeq, 'and to every other client');
-        expectEqual((await peer.runs.fetchEvents(runId)).at(-1)?.runSeq, runSeq, 'who can read the event');
+        expectEqual(await bench.tenant.runs.headSeq(runId), runSeq, 'the writer sees the new head');
+        expectEqual(await peer.runs.headSeq(runId), runSeq, 'every other client sees the new head');
+        expectEqual(
+          (await peer.runs.fetchEvents(runId)).at(-1)?.runSeq,
+          runSeq,
+          'every other client can read the event',
+        );
       }
     },
   }),
   runsCase({
     id: 'runs/iterator-reads-to-the-end',
-    title: 'readEvents gives all events page by page and then ends',
+    title: 'readEvents yields all events page by page and then ends',
     proves: ['RUN-12', '001 §4.1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -142,10 +150,10 @@ export const READ_CASES: readonly ConformanceCase[] = [
         );
       }
       const rest = await all(bench.tenant.runs.readEvents(runId, { afterSeq: results[19]!.runSeq, limit: 2 }));
-      expectEqual(numbersOf(rest), [21, 22, 23, 24, 25], 'it can start after a watermark');
+      expectEqual(numbersOf(rest), [21, 22, 23, 24, 25], 'readEvents can start after a watermark');
       let seen = 0;
       for await (const _ of bench.tenant.runs.readEvents(runId, { limit: 5 })) if (++seen === 7) break;
-      expect(seen === 7, 'and be left early');
+      expect(seen === 7, 'readEvents can be left early');
     },
   }),
 ];

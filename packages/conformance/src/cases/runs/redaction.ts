@@ -1,4 +1,7 @@
-/** Redaction: the payload of an event goes for good, and everything that rests on the event still holds (RUN-15, RUN-17). */
+/**
+ * Redaction: the payload of an event is removed for good, and everything derived from the event stays valid (RUN-15,
+ * RUN-17).
+ */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
@@ -11,29 +14,36 @@ const ORDER = { by: 'dpo@example.org', reason: 'request 4711' };
 export const REDACTION_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/redaction-takes-the-payload-out',
-    title: 'a redacted event has no payload any more and tells who did it, when and why; the first redaction stays',
+    title: 'a redacted event has no payload and records who redacted it, when and why; the first redaction stays',
     proves: ['RUN-15'],
     needs: ['runs.redaction'],
     async run(bench) {
       const runId = bench.id('run');
       const { runs } = bench.tenant;
       await appendNumbered(bench, runId, 3);
-      expectEqual(await runs.redactEvent(runId, 2, ORDER), true, 'there is such an event');
-      expectEqual(await runs.redactEvent(runId, 2, { by: 'other', reason: 'again' }), true, 'there still is');
+      expectEqual(await runs.redactEvent(runId, 2, ORDER), true, 'the event exists');
+      expectEqual(
+        await runs.redactEvent(runId, 2, { by: 'other', reason: 'again' }),
+        true,
+        'a repeated redaction finds the event',
+      );
       const log = await wholeLog(bench.tenant, runId);
-      expectEqual(numbersOf(log), [1, undefined, 3], 'its payload is gone, those of its neighbours are not');
+      expectEqual(numbersOf(log), [1, undefined, 3], 'its payload is gone, those of other events are not');
       expect(!('payload' in log[1]!), 'there is no payload at all');
       const { at, ...who } = log[1]!.redacted!;
-      expectEqual(who, ORDER, 'the event says who and why, by the first redaction');
-      expect(Math.abs(Date.parse(at) - Date.parse(log[1]!.persistedAt)) < 3_600_000, 'and when');
+      expectEqual(who, ORDER, 'the event has the name and reason of the first redaction');
+      expect(
+        Math.abs(Date.parse(at) - Date.parse(log[1]!.persistedAt)) < 3_600_000,
+        'the event has the time of the redaction',
+      );
       expectEqual(log[0]!.redacted, undefined, 'no other event is redacted');
-      expectEqual(await runs.redactEvent(runId, 4, ORDER), false, 'an event that is not there');
-      expectEqual(await runs.redactEvent(bench.id('run'), 1, ORDER), false, 'a run that is not there');
+      expectEqual(await runs.redactEvent(runId, 4, ORDER), false, 'a missing event returns false');
+      expectEqual(await runs.redactEvent(bench.id('run'), 1, ORDER), false, 'a missing run returns false');
     },
   }),
   runsCase({
     id: 'runs/redaction-keeps-the-chain',
-    title: 'a run with redacted events verifies, grows, is exported, forked and fed as before',
+    title: 'a run with redacted events can still be verified, appended to, exported, forked and read from the feed',
     proves: ['RUN-17', 'RUN-15'],
     needs: ['runs.redaction'],
     async run(bench) {
@@ -43,9 +53,9 @@ export const REDACTION_CASES: readonly ConformanceCase[] = [
       const { head } = await runs.verify(runId);
       for (const runSeq of [1, 2, 4]) await runs.redactEvent(runId, runSeq, ORDER);
       const report = await runs.verify(runId);
-      expectEqual([report.ok, report.problem, report.head], [true, undefined, head], 'the chain is what it was');
+      expectEqual([report.ok, report.problem, report.head], [true, undefined, head], 'the chain is unchanged');
       await appendNumbered(bench, runId, 2, 5);
-      expectEqual((await runs.verify(runId)).ok, true, 'and goes on');
+      expectEqual((await runs.verify(runId)).ok, true, 'the chain continues');
       const parts = await all(runs.exportRun(runId));
       const exported = parts.flatMap((part) => part.events);
       expectEqual(
@@ -58,20 +68,20 @@ export const REDACTION_CASES: readonly ConformanceCase[] = [
           [false, undefined],
           [false, undefined],
         ],
-        'exports carry what is left',
+        'exports have no redacted payload',
       );
       const fork = bench.id('run');
       await runs.forkRun(runId, { toRunId: fork });
       expectEqual(
         numbersOf(await wholeLog(bench.tenant, fork)),
         [undefined, undefined, 3, undefined, 5, 6],
-        'forks too',
+        'forks have no redacted payload',
       );
     },
   }),
   runsCase({
     id: 'runs/redaction-survives-a-restore',
-    title: 'a run that is exported and put back is as redacted as before, and nothing can bring a payload back into it',
+    title: 'a redacted run stays redacted when exported and restored, and no restore brings a payload back',
     proves: ['RUN-15', 'RUN-17'],
     needs: ['runs.redaction'],
     async run(bench) {
@@ -85,14 +95,14 @@ export const REDACTION_CASES: readonly ConformanceCase[] = [
       expectEqual((await runs.restoreRun(before)).restored, false, 'an older export of the same run changes nothing');
       expectEqual(await wholeLog(bench.tenant, runId), log, 'the payload stays gone');
       await runs.deleteRun(runId);
-      expectEqual((await runs.restoreRun(parts, { overDeleted: true })).restored, true, 'the run is put back');
-      expectEqual(await wholeLog(bench.tenant, runId), log, 'with its redaction');
-      expectEqual((await runs.verify(runId)).ok, true, 'and its chain');
+      expectEqual((await runs.restoreRun(parts, { overDeleted: true })).restored, true, 'the run is restored');
+      expectEqual(await wholeLog(bench.tenant, runId), log, 'the restored event is redacted');
+      expectEqual((await runs.verify(runId)).ok, true, 'the chain verifies');
     },
   }),
   runsCase({
     id: 'runs/redaction-reaches-the-feed',
-    title: 'the feed gives a redacted event without its payload',
+    title: 'the feed yields a redacted event without its payload',
     proves: ['RUN-15'],
     needs: ['runs.redaction', 'runs.feed'],
     async run(bench) {
@@ -106,7 +116,7 @@ export const REDACTION_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/redaction-reaches-the-snapshot',
-    title: 'what a redacted payload brought into the stored snapshot goes with it',
+    title: 'data of a redacted payload is removed from the stored snapshot',
     proves: ['RUN-15', 'RUN-13'],
     needs: ['runs.redaction'],
     async run(bench) {
@@ -118,19 +128,19 @@ export const REDACTION_CASES: readonly ConformanceCase[] = [
         runEvent(bench, { runId, eventType: 'RunFailed', payload }),
       ]);
       await runs.refreshSnapshot(runId);
-      expectEqual((await runs.getSnapshot(runId))?.error?.message, 'secret', 'the snapshot says why the run failed');
+      expectEqual((await runs.getSnapshot(runId))?.error?.message, 'secret', 'the snapshot has the failure');
       await runs.redactEvent(runId, 2, ORDER);
       const snapshot = (await runs.getSnapshot(runId))!;
-      expect(!JSON.stringify(snapshot).includes('secret'), 'the stored snapshot no longer does');
-      expectEqual([snapshot.status, snapshot.redactions], ['FAILED', 1], 'the rest of it stands');
+      expect(!JSON.stringify(snapshot).includes('secret'), 'the stored snapshot no longer has the failure message');
+      expectEqual([snapshot.status, snapshot.redactions], ['FAILED', 1], 'the rest of the snapshot stays');
       await runs.appendEvent(runEvent(bench, { runId }));
       const { snapshot: refreshed } = await runs.refreshSnapshot(runId);
-      expect(!JSON.stringify(refreshed).includes('secret'), 'nor does one that is folded on');
+      expect(!JSON.stringify(refreshed).includes('secret'), 'a snapshot folded further has no failure message');
     },
   }),
   runsCase({
     id: 'runs/redaction-keeps-duplicates',
-    title: 'a late resend of a redacted event is still its duplicate, and writes nothing back',
+    title: 'a late retry of a redacted event is still a duplicate and writes nothing back',
     proves: ['RUN-4', 'RUN-15'],
     needs: ['runs.redaction'],
     async run(bench) {
@@ -139,17 +149,17 @@ export const REDACTION_CASES: readonly ConformanceCase[] = [
       await bench.tenant.runs.appendEvent(event);
       await bench.tenant.runs.redactEvent(runId, 1, ORDER);
       const again = await bench.tenant.runs.appendEvent(event);
-      expectEqual([again.runSeq, again.idempotent], [1, true], 'it is known by its key');
-      // A codec that never gives the same text twice leaves nothing to compare with.
-      expect(again.payloadMatches !== false, 'and by its hash, where that can be told');
+      expectEqual([again.runSeq, again.idempotent], [1, true], 'the retry is recognised by its key');
+      // A codec that never produces the same text twice leaves nothing to compare with.
+      expect(again.payloadMatches !== false, 'the payload is compared by its hash where that is possible');
       const other = await bench.tenant.runs.appendEvent({ ...event, payload: { n: 2 } });
-      expect(other.idempotent && other.payloadMatches !== true, 'another payload is not taken for it');
+      expect(other.idempotent && other.payloadMatches !== true, 'another payload does not match');
       expectEqual(numbersOf(await wholeLog(bench.tenant, runId)), [undefined], 'the payload stays gone');
     },
   }),
   runsCase({
     id: 'runs/redaction-needs-who-and-why',
-    title: 'a redaction without a name or a reason is refused, and nothing is taken out',
+    title: 'a redaction without a name or a reason is refused and removes nothing',
     proves: ['RUN-15', 'GEN-1'],
     needs: ['runs.redaction'],
     async run(bench) {
@@ -166,13 +176,13 @@ export const REDACTION_CASES: readonly ConformanceCase[] = [
           bench.tenant.runs.redactEvent(runId, 1, options as typeof ORDER),
         );
       }
-      await expectCode('INVALID_ARGUMENT', 'no such place', () => bench.tenant.runs.redactEvent(runId, 0, ORDER));
-      expectEqual(numbersOf(await wholeLog(bench.tenant, runId)), [1], 'the payload is there');
+      await expectCode('INVALID_ARGUMENT', 'runSeq 0 is refused', () => bench.tenant.runs.redactEvent(runId, 0, ORDER));
+      expectEqual(numbersOf(await wholeLog(bench.tenant, runId)), [1], 'the payload is still stored');
     },
   }),
   runsCase({
     id: 'runs/redaction-stays-within-the-tenant',
-    title: 'redacting one tenant’s event leaves the other tenant’s run of that id alone',
+    title: 'redacting one tenant’s event leaves another tenant’s run with the same id alone',
     proves: ['GEN-10', 'RUN-15'],
     needs: ['runs.redaction'],
     async run(bench) {
@@ -181,7 +191,11 @@ export const REDACTION_CASES: readonly ConformanceCase[] = [
       const payload = { n: 1 };
       await bench.store.runs.appendEvents([runEvent(bench, { runId, payload }), runEvent(other, { runId, payload })]);
       await bench.tenant.runs.redactEvent(runId, 1, ORDER);
-      expectEqual(numbersOf(await wholeLog(bench.store.forTenant(other.tenantId), runId)), [1], 'the other is whole');
+      expectEqual(
+        numbersOf(await wholeLog(bench.store.forTenant(other.tenantId), runId)),
+        [1],
+        'the other tenant’s run is unchanged',
+      );
     },
   }),
 ];

@@ -1,4 +1,4 @@
-/** Snapshots that are kept: refreshed, marked stale, written back by readers, gone with their run (RUN-13, RUN-14). */
+/** Stored snapshots: refreshed, marked stale, written back by readers, removed with their run (RUN-13, RUN-14). */
 
 import type { RunSnapshot, Store } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -10,7 +10,10 @@ import { appendNumbered, appendTypes, runEvent } from './events.ts';
 
 const WAIT_MS = 5_000;
 
-/** The stored snapshot as soon as it is as wanted, else as it is after five seconds: what readers write back comes beside. */
+/**
+ * Returns the stored snapshot once it satisfies `isWanted`, or as it is after five seconds: readers write back in the
+ * background.
+ */
 async function storedWhen(store: Store, runId: string, isWanted: (it: RunSnapshot | null) => boolean) {
   const deadline = Date.now() + WAIT_MS;
   for (;;) {
@@ -23,20 +26,24 @@ async function storedWhen(store: Store, runId: string, isWanted: (it: RunSnapsho
 export const REFRESH_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/refresh-folds-what-is-new',
-    title: 'refreshSnapshot folds what is new, stores it for all clients, and says how much it was',
+    title: 'refreshSnapshot folds new events, stores the result for all clients and reports their number',
     proves: ['RUN-13', 'RUN-14'],
     async run(bench) {
       const runId = bench.id('run');
       const peer = (await bench.peer()).forTenant(bench.tenantId);
       await appendTypes(bench, runId, 'RunStarted', 'A', 'B');
       const first = await bench.tenant.runs.refreshSnapshot(runId);
-      expectEqual([first.folded, first.snapshot.lastEventSeq], [3, 3], 'the first refresh folds all');
+      expectEqual([first.folded, first.snapshot.lastEventSeq], [3, 3], 'the first refresh folds all events');
       await appendTypes(bench, runId, 'C', 'RunCompleted');
       const second = await peer.runs.refreshSnapshot(runId);
-      expectEqual([second.folded, second.snapshot.lastEventSeq], [2, 5], 'the next one folds what came since');
-      expectEqual(await bench.tenant.runs.getSnapshot(runId), second.snapshot, 'what it gave is what is stored');
-      expectEqual((await bench.tenant.runs.refreshSnapshot(runId)).folded, 0, 'and then there is nothing to fold');
-      await expectCode('RUN_NOT_FOUND', 'there is nothing to refresh of an unknown run', () =>
+      expectEqual([second.folded, second.snapshot.lastEventSeq], [2, 5], 'the next refresh folds the new events');
+      expectEqual(
+        await bench.tenant.runs.getSnapshot(runId),
+        second.snapshot,
+        'the returned snapshot is the stored one',
+      );
+      expectEqual((await bench.tenant.runs.refreshSnapshot(runId)).folded, 0, 'then there is nothing to fold');
+      await expectCode('RUN_NOT_FOUND', 'an unknown run cannot be refreshed', () =>
         bench.tenant.runs.refreshSnapshot(bench.id('run')),
       );
     },
@@ -49,8 +56,8 @@ export const REFRESH_CASES: readonly ConformanceCase[] = [
       const runId = bench.id('run');
       const { runs } = bench.tenant;
       const peer = (await bench.peer()).forTenant(bench.tenantId);
-      expectEqual(await runs.markStale(runId), false, 'of an unknown run nothing is stored that could be stale');
-      expectEqual(await bench.store.runs.markStale(runId), false, 'whoever asks');
+      expectEqual(await runs.markStale(runId), false, 'an unknown run has no snapshot to mark');
+      expectEqual(await bench.store.runs.markStale(runId), false, 'the operator’s view finds none either');
       await appendTypes(bench, runId, 'RunStarted', 'A');
       await runs.refreshSnapshot(runId);
       expectEqual(await runs.markStale(runId), true, 'the stored snapshot is marked');
@@ -58,20 +65,24 @@ export const REFRESH_CASES: readonly ConformanceCase[] = [
       expectEqual(
         [marked?.freshness, marked?.lastEventSeq, marked?.status],
         ['STALE', 2, 'RUNNING'],
-        'and nothing else',
+        'nothing else is changed',
       );
-      expectEqual((await peer.runs.projectSnapshot(runId)).freshness, 'FRESH', 'who reads the log is up to date');
+      expectEqual((await peer.runs.projectSnapshot(runId)).freshness, 'FRESH', 'a projection is up to date');
       const { folded, snapshot } = await runs.refreshSnapshot(runId);
-      expectEqual([folded, snapshot.freshness], [0, 'FRESH'], 'a refresh that finds nothing new still makes it fresh');
-      expectEqual((await peer.runs.getSnapshot(runId))?.freshness, 'FRESH', 'for all clients');
+      expectEqual([folded, snapshot.freshness], [0, 'FRESH'], 'a refresh without new events makes it fresh');
+      expectEqual((await peer.runs.getSnapshot(runId))?.freshness, 'FRESH', 'it is fresh for all clients');
       await runs.markStale(runId);
       await appendTypes(bench, runId, 'B');
-      expectEqual((await runs.refreshSnapshot(runId)).snapshot.freshness, 'FRESH', 'as does one that finds something');
+      expectEqual(
+        (await runs.refreshSnapshot(runId)).snapshot.freshness,
+        'FRESH',
+        'a refresh with new events makes it fresh',
+      );
     },
   }),
   runsCase({
     id: 'runs/long-tails-are-written-back',
-    title: 'a reader that folded a long tail stores the snapshot for the next one',
+    title: 'a reader that folded a long tail stores the snapshot for later readers',
     proves: ['RUN-13'],
     async run(bench) {
       const runId = bench.id('run');
@@ -81,12 +92,12 @@ export const REFRESH_CASES: readonly ConformanceCase[] = [
       await appendNumbered(bench, runId, 600, 2);
       const projected = await bench.tenant.runs.projectSnapshot(runId);
       const stored = await storedWhen(peer, runId, (it) => it?.lastEventSeq === 601);
-      expectEqual(stored, projected, 'what was projected is stored, though nobody refreshed');
+      expectEqual(stored, projected, 'the projected snapshot is stored without a refresh');
     },
   }),
   runsCase({
     id: 'runs/refreshers-never-go-back',
-    title: 'of several that refresh at once, none overwrites a later snapshot with an earlier one',
+    title: 'concurrent refreshes never overwrite a later snapshot with an earlier one',
     proves: ['RUN-13', '001 §5.1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -105,12 +116,16 @@ export const REFRESH_CASES: readonly ConformanceCase[] = [
         expect(stored >= last, `the stored snapshot went from ${last} back to ${stored}`);
         last = stored;
       });
-      expectEqual((await bench.tenant.runs.refreshSnapshot(runId)).snapshot.lastEventSeq, 60, 'the last has all');
+      expectEqual(
+        (await bench.tenant.runs.refreshSnapshot(runId)).snapshot.lastEventSeq,
+        60,
+        'the last snapshot has all events',
+      );
     },
   }),
   runsCase({
     id: 'runs/snapshots-go-with-their-run',
-    title: 'a snapshot that is being made while its run is deleted does not outlive it',
+    title: 'a snapshot made while its run is deleted does not outlive the run',
     proves: ['RUN-15', 'RUN-13'],
     async run(bench) {
       const ids = Array.from({ length: 12 }, () => bench.id('run'));
@@ -119,7 +134,7 @@ export const REFRESH_CASES: readonly ConformanceCase[] = [
       await Promise.all(
         ids.flatMap((runId, at) => [
           runs.refreshSnapshot(runId).catch((error: { code?: string }) => {
-            expectEqual(error.code, 'RUN_NOT_FOUND', 'a refresh that comes too late finds no run');
+            expectEqual(error.code, 'RUN_NOT_FOUND', 'a refresh after the delete finds no run');
           }),
           sleep(at).then(() => runs.deleteRun(runId)),
         ]),

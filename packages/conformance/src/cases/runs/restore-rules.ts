@@ -1,4 +1,4 @@
-/** Restoring is an append: what is restored obeys the limits and times of appended events, and can be read (RUN-6, GEN-4). */
+/** Restored events obey the limits and times of appended events and can be read (RUN-6, GEN-4). */
 import { memoryStore, type PayloadCodec, type RunPart, type StoreOptions } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -7,10 +7,10 @@ import { archive, carriedRun, exported } from './carried-runs.ts';
 import { runEvent } from './events.ts';
 
 const FUTURE = '9999-01-01T00:00:00.000Z';
-/** Before every clock that a bench may have. */
+/** Earlier than any clock of a bench. */
 const PAST_MS = Date.parse('2020-01-01T00:00:00.000Z');
 
-/** The parts of a run with one payload, exported by a store with other options. */
+/** Returns the parts of a run with one payload, exported by a store with other options. */
 async function fromElsewhere(
   bench: Bench,
   options: StoreOptions,
@@ -27,7 +27,7 @@ async function fromElsewhere(
   }
 }
 
-/** A codec that no store knows: its payloads look like those of any other. */
+/** A codec that no store knows. Its payloads look like those of any other codec. */
 const UNKNOWN_CODEC: PayloadCodec = {
   encrypts: false,
   formOf: () => 'unknown',
@@ -42,7 +42,7 @@ async function expectNothing({ tenant }: Bench, [part]: readonly RunPart[], what
 export const RESTORE_RULE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/restored-payloads-obey-the-limit',
-    title: 'a restored payload of the largest size is taken, one byte more is PAYLOAD_TOO_LARGE',
+    title: 'a restored payload of exactly the limit is accepted; one byte more is PAYLOAD_TOO_LARGE',
     proves: ['GEN-4', 'RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -54,7 +54,8 @@ export const RESTORE_RULE_CASES: readonly ConformanceCase[] = [
       await archive(bench.tenant, runId);
       expectEqual((await runs.restoreRun(largest)).restored, true, 'the largest payload is restored');
       const limits = { eventPayloadBytes: 4 * limit };
-      // A store that encrypts takes no plain payload, of whatever size; one that is too large it refuses for that.
+      // A store that requires encryption refuses plain payloads of any size, but still reports one that is too large as
+      // such.
       const small = await runs.restoreRun(await fromElsewhere(bench, {}, { n: 1 })).catch((error) => error);
       for (const bytes of small?.code === 'INVALID_PAYLOAD' ? [3 * limit] : [limit + 1, 3 * limit]) {
         const parts = await fromElsewhere(bench, { limits }, payloadOf(bytes));
@@ -65,7 +66,8 @@ export const RESTORE_RULE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/restored-times-are-past',
-    title: "a run of the future is refused, since later events could not come after it; the store's own runs are taken",
+    title:
+      'a run with times in the future is refused, as later events could not follow it; the store’s own exports are accepted',
     proves: ['RUN-6', 'RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -74,31 +76,31 @@ export const RESTORE_RULE_CASES: readonly ConformanceCase[] = [
       await archive(bench.tenant, runId);
       const forged = structuredClone(parts) as RunPart[];
       forged.at(-1)!.events.at(-1)!.persistedAt = FUTURE;
-      const error = await expectCode('INVALID_ARGUMENT', 'an event of the future', () => runs.restoreRun(forged));
-      expectEqual(error.field, 'persistedAt', 'names the time of the event');
+      const error = await expectCode('INVALID_ARGUMENT', 'an event in the future', () => runs.restoreRun(forged));
+      expectEqual(error.field, 'persistedAt', 'the error names persistedAt');
       for (const part of forged) part.run.updatedAt = FUTURE;
-      const other = await expectCode('INVALID_ARGUMENT', 'a run of the future', () => runs.restoreRun(forged));
-      expect(other.field === 'updatedAt' || other.field === 'persistedAt', 'names the time');
+      const other = await expectCode('INVALID_ARGUMENT', 'a run in the future', () => runs.restoreRun(forged));
+      expect(other.field === 'updatedAt' || other.field === 'persistedAt', 'the error names the time');
       expectEqual(await runs.archiveLocation(runId), 'somewhere', 'the run is still archived');
-      expectEqual((await runs.restoreRun(parts)).restored, true, 'what the store wrote itself is restored');
+      expectEqual((await runs.restoreRun(parts)).restored, true, 'the store’s own export is restored');
     },
   }),
   runsCase({
     id: 'runs/restored-payloads-can-be-read',
     title:
-      'a payload that looks encoded and cannot be decoded is refused, and the feed goes on; with keepEncoded it is kept',
+      'a payload that looks encoded but cannot be decoded is refused unless keepEncoded is set, and the feed continues',
     proves: ['RUN-15', 'GEN-4'],
     async run(bench) {
       const { runs } = bench.tenant;
       const parts = await fromElsewhere(bench, { codec: UNKNOWN_CODEC }, { n: 1 });
       const error = await expectCode('INVALID_PAYLOAD', 'an unknown codec', () => runs.restoreRun(parts));
-      expectEqual(error.field, 'payload', 'names the payload');
+      expectEqual(error.field, 'payload', 'the error names the payload');
       await expectNothing(bench, parts, 'an unknown codec');
       const { runId } = parts[0]!.run;
       expectEqual((await bench.store.forTenant(bench.tenantId).runs.listRuns()).items.length, 0, 'no run is listed');
       const kept = await bench.store.runs.restoreRun(parts, { keepEncoded: true });
-      expectEqual(kept.restored, true, 'whoever vouches for it can keep it');
-      await expectCode('CODEC_FAILED', 'reading it', () => runs.fetchEvents(runId));
+      expectEqual(kept.restored, true, 'keepEncoded restores it');
+      await expectCode('CODEC_FAILED', 'reading it fails', () => runs.fetchEvents(runId));
       await runs.deleteRun(runId);
     },
   }),

@@ -1,11 +1,11 @@
-/** Snapshots: what they hold, when they are current, and how they look back (001 §5; RUN-10, RUN-12, RUN-13). */
+/** Snapshots: their contents, when they are current, and past states (001 §5; RUN-10, RUN-12, RUN-13). */
 import type { RunSnapshot } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { appendTypes, runEvent } from './events.ts';
 
-/** A snapshot without what tells when it was made. */
+/** Returns a snapshot without the fields that depend on when it was made. */
 function stateOf({ projectedAt: _, version: __, ...state }: RunSnapshot): Omit<RunSnapshot, 'projectedAt' | 'version'> {
   return state;
 }
@@ -17,7 +17,7 @@ function at(second: number): string {
 export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/snapshot-of-a-whole-run',
-    title: 'a snapshot tells status, steps with attempts, times, artifacts and errors, and the run’s scope',
+    title: 'a snapshot has status, steps with attempts, times, artifacts, errors and the run’s scope',
     proves: ['RUN-10', '001 §5', '004 §2'],
     async run(bench) {
       const runId = bench.id('run');
@@ -54,7 +54,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
         ['FAILED', at(1), at(9), 8_000],
         'status, start, end and duration are those of the producer’s events',
       );
-      expectEqual(snapshot.error, { code: 'E42', message: 'no disk', retryable: true }, 'the failure is kept');
+      expectEqual(snapshot.error, { code: 'E42', message: 'no disk', retryable: true }, 'the snapshot has the failure');
       expectEqual(
         snapshot.steps.map((it) => [it.stepId, it.status]),
         [
@@ -66,15 +66,19 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
       );
       const [b, a] = snapshot.steps;
       expectEqual([b?.startedAt, b?.completedAt, b?.durationMs], [at(2), at(5), 3_000], 'steps have their times');
-      expectEqual([b?.engineAttemptId, b?.logicalAttemptId], [4, 1], 'and both attempt ids');
-      expectEqual(b?.artifacts, [file], 'and their artifacts');
-      expectEqual(a?.error, { code: 'E42', message: 'no disk', retryable: true }, 'and their errors');
+      expectEqual([b?.engineAttemptId, b?.logicalAttemptId], [4, 1], 'steps have both attempt ids');
+      expectEqual(b?.artifacts, [file], 'steps have their artifacts');
+      expectEqual(a?.error, { code: 'E42', message: 'no disk', retryable: true }, 'steps have their errors');
       expectEqual(snapshot.artifacts, [file], 'the run has all artifacts');
-      expectEqual([snapshot.consistency, snapshot.freshness], ['CONSISTENT', 'FRESH'], 'it is consistent and fresh');
-      expectEqual(snapshot.lastEventSeq, await bench.tenant.runs.headSeq(runId), 'and says up to where');
+      expectEqual(
+        [snapshot.consistency, snapshot.freshness],
+        ['CONSISTENT', 'FRESH'],
+        'the snapshot is consistent and fresh',
+      );
+      expectEqual(snapshot.lastEventSeq, await bench.tenant.runs.headSeq(runId), 'the snapshot has its last sequence');
       expect(
         !Number.isNaN(Date.parse(snapshot.projectedAt)) && Number.isSafeInteger(snapshot.version),
-        'and when it was made',
+        'the snapshot has the time it was made',
       );
     },
   }),
@@ -106,7 +110,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/stored-snapshot-never-goes-back',
-    title: 'getSnapshot gives a snapshot of a known run at once and never an older one later',
+    title: 'getSnapshot returns a known run’s snapshot immediately and never an older one later',
     proves: ['RUN-13', '001 §5.1', '002 §5', '004 §2'],
     async run(bench) {
       const runId = bench.id('run');
@@ -117,7 +121,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
         expect(snapshot, 'a run with events has a snapshot');
         expect(
           snapshot.lastEventSeq >= last && snapshot.lastEventSeq <= result!.runSeq,
-          'it may lag but never goes back',
+          'the snapshot may lag but never goes back',
         );
         last = snapshot.lastEventSeq;
         expectEqual(
@@ -126,7 +130,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
             ...(await bench.tenant.runs.projectSnapshot(runId, { atSeq: last })),
             freshness: snapshot.freshness,
           }),
-          'it is the true state at its lastEventSeq',
+          'the snapshot is the true state at its lastEventSeq',
         );
         await bench.tenant.runs.projectSnapshot(runId);
       }
@@ -134,7 +138,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/project-looks-back',
-    title: 'projectSnapshot with atSeq gives the state at any past point',
+    title: 'projectSnapshot with atSeq returns the state at any past sequence',
     proves: ['RUN-13'],
     async run(bench) {
       const runId = bench.id('run');
@@ -159,10 +163,10 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
       expectEqual(
         stateOf(await bench.tenant.runs.projectSnapshot(runId)),
         states.at(-1)![1],
-        'looking back changed nothing',
+        'reading past states changed nothing',
       );
       for (const atSeq of [-1, 0.5, Number.NaN, '1' as never]) {
-        await expectCode('INVALID_ARGUMENT', `atSeq ${atSeq} is no sequence`, () =>
+        await expectCode('INVALID_ARGUMENT', `atSeq ${atSeq} is not a sequence`, () =>
           bench.tenant.runs.projectSnapshot(runId, { atSeq }),
         );
       }
@@ -170,7 +174,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/snapshot-of-many-events',
-    title: 'a run longer than a page projects whole, and again after its tail grew',
+    title: 'a run longer than a page is projected completely, also after it has grown',
     proves: ['RUN-13', '001 §5.1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -183,7 +187,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
         expectEqual(
           snapshot.steps.map((it) => it.stepId),
           steps,
-          'every step is there, in order',
+          'every step is listed, in order',
         );
         expect(
           snapshot.steps.every((it) => it.status === status),
@@ -194,7 +198,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/snapshots-are-views',
-    title: 'making a snapshot writes no event',
+    title: 'making a snapshot appends no event',
     proves: ['001 §5', 'RUN-13'],
     async run(bench) {
       const runId = bench.id('run');
@@ -203,7 +207,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
         await bench.tenant.runs.getSnapshot(runId);
         await bench.tenant.runs.projectSnapshot(runId);
       }
-      expectEqual(await bench.tenant.runs.headSeq(runId), result!.runSeq, 'the log is as it was');
+      expectEqual(await bench.tenant.runs.headSeq(runId), result!.runSeq, 'the log is unchanged');
     },
   }),
 ];

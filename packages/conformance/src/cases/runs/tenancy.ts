@@ -1,4 +1,4 @@
-/** Tenants: everything is keyed by tenant first, and views never see past their own (GEN-10, RUN-8). */
+/** Tenants: everything is keyed by tenant first, and views see only their own (GEN-10, RUN-8). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
@@ -16,7 +16,7 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
       for (const owner of [bench, other]) {
         const event = runEvent(owner, { runId, idempotencyKey: 'k', payload: { owner: owner.tenantId } });
         const result = await bench.store.forTenant(owner.tenantId).runs.appendEvent(event);
-        expect(result.persisted, 'a key of one tenant is no duplicate for another');
+        expect(result.persisted, 'a key of one tenant is not a duplicate in another');
       }
       for (const { tenantId } of [bench, other]) {
         const log = await wholeLog(bench.store.forTenant(tenantId), runId);
@@ -37,16 +37,16 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
       const runId = bench.id('run');
       await bench.store.runs.appendEvent(runEvent(other, { runId, eventType: 'RunStarted' }));
       const view = bench.tenant.runs;
-      expectEqual(await view.fetchEvents(runId), [], 'fetchEvents gives nothing');
-      expectEqual(await all(view.readEvents(runId)), [], 'neither does readEvents');
+      expectEqual(await view.fetchEvents(runId), [], 'fetchEvents returns nothing');
+      expectEqual(await all(view.readEvents(runId)), [], 'readEvents yields nothing');
       expectEqual(await view.headSeq(runId), 0, 'headSeq is 0');
       expectEqual(await view.getSnapshot(runId), null, 'there is no snapshot');
       await expectCode('RUN_NOT_FOUND', 'there is nothing to project', () => view.projectSnapshot(runId));
       expectEqual((await view.listRuns()).items, [], 'the run is not listed');
-      expectEqual(await view.deleteRun(runId), false, 'and cannot be deleted');
+      expectEqual(await view.deleteRun(runId), false, 'the run cannot be deleted');
       const asked = await view.listRuns({ tenantId: other.tenantId }).catch(() => ({ items: [] }));
-      expectEqual(asked.items, [], 'asking for the other tenant by name does not help');
-      expectEqual((await bench.store.runs.headSeq(runId)) > 0, true, 'the run itself is still there');
+      expectEqual(asked.items, [], 'naming the other tenant does not help');
+      expectEqual((await bench.store.runs.headSeq(runId)) > 0, true, 'the run still exists');
     },
   }),
   runsCase({
@@ -56,25 +56,29 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const other = { tenantId: bench.id('tenant') };
       const runId = bench.id('run');
-      await expectCode('TENANT_MISMATCH', 'a view takes no foreign event', () =>
+      await expectCode('TENANT_MISMATCH', 'a view refuses events of other tenants', () =>
         bench.tenant.runs.appendEvent(runEvent(other, { runId })),
       );
-      await expectCode('TENANT_MISMATCH', 'nor a batch with one', () =>
+      await expectCode('TENANT_MISMATCH', 'a view refuses a batch with such an event', () =>
         bench.tenant.runs.appendEvents([runEvent(bench, { runId }), runEvent(other, { runId })]),
       );
       expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'nothing was written for the view’s tenant');
-      expectEqual(await bench.store.forTenant(other.tenantId).runs.headSeq(runId), 0, 'nor for the other');
+      expectEqual(
+        await bench.store.forTenant(other.tenantId).runs.headSeq(runId),
+        0,
+        'nothing was written for the other tenant',
+      );
     },
   }),
   runsCase({
     id: 'runs/operator-finds-unambiguous-runs',
-    title: 'the operator’s view finds a run by id when one tenant has it, else AMBIGUOUS_RUN',
+    title: 'the operator’s view finds a run by id if only one tenant has it; otherwise AMBIGUOUS_RUN',
     proves: ['GEN-10'],
     async run(bench) {
       const other = { tenantId: bench.id('tenant') };
       const runId = bench.id('run');
       await bench.store.runs.appendEvent(runEvent(bench, { runId, eventType: 'RunStarted' }));
-      expectEqual((await bench.store.runs.fetchEvents(runId)).length, 1, 'a run id of one tenant is enough to find it');
+      expectEqual((await bench.store.runs.fetchEvents(runId)).length, 1, 'an unambiguous run id is found');
       await bench.store.runs.appendEvent(runEvent(other, { runId, eventType: 'RunQueued' }));
       const reads: Record<string, () => Promise<unknown>> = {
         fetchEvents: () => bench.store.runs.fetchEvents(runId),
@@ -85,24 +89,24 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
         deleteRun: () => bench.store.runs.deleteRun(runId),
       };
       for (const [name, read] of Object.entries(reads))
-        await expectCode('AMBIGUOUS_RUN', `${name} does not guess`, read);
+        await expectCode('AMBIGUOUS_RUN', `${name} refuses an ambiguous id`, read);
       const { tenantId } = other;
       expectEqual(
         (await bench.store.runs.projectSnapshot(runId, { tenantId })).status,
         'PENDING',
-        'naming the tenant settles it',
+        'naming the tenant resolves it',
       );
       const log = await bench.store.runs.fetchEvents(runId, { tenantId: bench.tenantId });
       expectEqual(
         log.map((it) => it.eventType),
         ['RunStarted'],
-        'for each of them',
+        'for each tenant',
       );
     },
   }),
   runsCase({
     id: 'runs/operator-writes-to-the-tenant-an-event-names',
-    title: 'on the operator’s view one batch may hold several tenants',
+    title: 'on the operator’s view one batch may contain events of several tenants',
     proves: ['GEN-10'],
     async run(bench) {
       const other = { tenantId: bench.id('tenant') };
@@ -112,13 +116,17 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
         results.every((it) => it.persisted),
         'each event goes to the tenant it names',
       );
-      expectEqual((await wholeLog(bench.tenant, runId)).length, 1, 'the first has one');
-      expectEqual((await wholeLog(bench.store.forTenant(other.tenantId), runId)).length, 1, 'the second has one');
+      expectEqual((await wholeLog(bench.tenant, runId)).length, 1, 'the first tenant has one event');
+      expectEqual(
+        (await wholeLog(bench.store.forTenant(other.tenantId), runId)).length,
+        1,
+        'the second tenant has one event',
+      );
     },
   }),
   runsCase({
     id: 'runs/scope-is-bound-by-the-first-event',
-    title: 'another project or environment than the first event’s is SCOPE_MISMATCH',
+    title: 'a project or environment other than the first event’s is SCOPE_MISMATCH',
     proves: ['RUN-8'],
     async run(bench) {
       const runId = bench.id('run');
@@ -133,7 +141,7 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/hostile-tenant-ids-never-meet',
-    title: 'tenants whose ids look alike stay apart',
+    title: 'tenants with similar ids stay apart',
     proves: ['GEN-5', 'GEN-10'],
     async run(bench) {
       const runId = bench.id('run');
@@ -157,23 +165,23 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
         expectEqual(
           runs.map((it) => it.tenantId),
           [`${base}${mark}`],
-          'and lists only that',
+          'the tenant lists only its own run',
         );
       }
     },
   }),
   runsCase({
     id: 'runs/a-view-names-its-tenant',
-    title: 'forTenant says which tenant it is confined to, and closing it closes nothing',
+    title: 'forTenant reports the tenant it is confined to, and closing the view closes nothing',
     proves: ['GEN-10'],
     async run(bench) {
       expectEqual(bench.tenant.info.tenantId, bench.tenantId, 'the view’s info names its tenant');
-      expectEqual(bench.store.info.tenantId, undefined, 'the operator’s view has none');
+      expectEqual(bench.store.info.tenantId, undefined, 'the operator’s view has no tenant');
       const view = bench.store.forTenant(bench.tenantId);
       await view.close();
-      expectEqual(await bench.store.ping(), true, 'the store lives on');
+      expectEqual(await bench.store.ping(), true, 'the store stays open');
       for (const tenantId of ['', 'a\0b', '\ud800', 'x'.repeat(513)]) {
-        await expectCode('INVALID_ARGUMENT', 'a tenant id is an id like others', async () => {
+        await expectCode('INVALID_ARGUMENT', 'an invalid tenant id is refused', async () => {
           await bench.store.forTenant(tenantId).runs.headSeq('r');
         });
       }

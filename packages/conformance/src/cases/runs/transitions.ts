@@ -1,11 +1,11 @@
-/** Every transition of the table, allowed or not, as a snapshot shows it (RUN-11). */
+/** Every transition of the table, allowed or not, as shown by a snapshot (RUN-11). */
 import type { RunStatus, StepStatus } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { appendTypes, runEvent } from './events.ts';
 
-/** How to bring a run into each state. */
+/** The event types that bring a run into each state. */
 const PATH_TO: Record<RunStatus | 'nothing', readonly string[]> = {
   nothing: ['Progress'],
   PENDING: ['RunQueued'],
@@ -16,7 +16,7 @@ const PATH_TO: Record<RunStatus | 'nothing', readonly string[]> = {
   CANCELLED: ['RunStarted', 'RunCancelled'],
 };
 
-/** From which states each run type is allowed, and where it leads. */
+/** The states in which each run event type is allowed, and the state it leads to. */
 const RUN_TABLE: Record<string, { from: readonly (RunStatus | 'nothing')[]; to: RunStatus }> = {
   RunQueued: { from: ['nothing'], to: 'PENDING' },
   RunStarted: { from: ['nothing', 'PENDING'], to: 'RUNNING' },
@@ -27,7 +27,7 @@ const RUN_TABLE: Record<string, { from: readonly (RunStatus | 'nothing')[]; to: 
   RunCancelled: { from: ['PENDING', 'RUNNING', 'PAUSED'], to: 'CANCELLED' },
 };
 
-/** How to bring a step of a running run into each state. */
+/** The event types that bring a step of a running run into each state. */
 const STEP_PATH_TO: Record<StepStatus | 'nothing', readonly string[]> = {
   nothing: [],
   PENDING: [],
@@ -44,7 +44,7 @@ const STEP_TABLE: Record<string, { from: readonly (StepStatus | 'nothing')[]; to
   StepSkipped: { from: ['nothing'], to: 'SKIPPED' },
 };
 
-/** The status of a run, which must be consistent or have exactly one violation. */
+/** Returns the status of a run, which must be consistent or have exactly one violation. */
 async function statusAfter(bench: Bench, runId: string, allowed: boolean, what: string) {
   const snapshot = await bench.tenant.runs.projectSnapshot(runId);
   expectEqual(
@@ -60,7 +60,7 @@ async function statusAfter(bench: Bench, runId: string, allowed: boolean, what: 
 export const TRANSITION_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/run-transitions',
-    title: 'each run type moves a run exactly as the table says, from every state',
+    title: 'each run event type moves a run exactly as the table says, from every state',
     proves: ['RUN-11'],
     async run(bench) {
       for (const [state, path] of Object.entries(PATH_TO)) {
@@ -77,7 +77,7 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/step-transitions',
-    title: 'each step type moves a step of a running run exactly as the table says',
+    title: 'each step event type moves a step of a running run exactly as the table says',
     proves: ['RUN-11'],
     async run(bench) {
       for (const state of ['nothing', 'RUNNING', 'SUCCESS', 'FAILED', 'SKIPPED'] as const) {
@@ -137,7 +137,7 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
         expectEqual(
           [steps[0]?.status, steps[0]?.logicalAttemptId],
           allowed ? ['RUNNING', attempt] : ['FAILED', 1],
-          'the step shows it',
+          'the step shows the new attempt',
         );
         if (allowed)
           expectEqual([steps[0]?.error, steps[0]?.completedAt], [undefined, undefined], 'a new attempt starts clean');
@@ -153,7 +153,7 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
       await appendTypes(bench, runId, 'RunStarted');
       const bad = runEvent(bench, { runId, eventType: 'StepCompleted', stepId: 'never-started' });
       const { persisted, runSeq } = await bench.tenant.runs.appendEvent(bad);
-      expect(persisted, 'the event is stored: the store judges, it does not forget');
+      expect(persisted, 'the invalid event is stored');
       const { violations, status, steps } = await bench.tenant.runs.projectSnapshot(runId);
       expectEqual([status, steps], ['RUNNING', []], 'no state changed');
       const [violation] = violations;
@@ -162,14 +162,14 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
         [runSeq, bad.eventId, 'StepCompleted', 'never-started'],
         'the snapshot names the offending event',
       );
-      expect(violation?.reason, 'and why it is invalid');
+      expect(violation?.reason, 'the violation has a reason');
       await bench.tenant.runs.appendEvent(bad);
       await appendTypes(bench, runId, 'RunCompleted');
       const after = await bench.tenant.runs.projectSnapshot(runId);
       expectEqual(
         [after.status, after.violations.length],
         ['COMPLETED', 1],
-        'the run goes on, and the event is told once',
+        'the run continues, and the violation is reported once',
       );
     },
   }),
@@ -194,19 +194,19 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
       const after = await bench.tenant.runs.projectSnapshot(runId);
       expectEqual(after.lastEventSeq, results.at(-1)!.runSeq, 'lastEventSeq advances');
       const { lastEventSeq, projectedAt, version, ...rest } = before;
-      expectEqual({ ...after, ...rest }, after, 'everything else is as it was, consistent as before');
+      expectEqual({ ...after, ...rest }, after, 'everything else is unchanged and still consistent');
       const fresh = bench.id('run');
       await appendTypes(bench, fresh, 'Unknown');
       expectEqual(
         (await bench.tenant.runs.projectSnapshot(fresh)).status,
         'PENDING',
-        'a run of unknown types only is pending',
+        'a run with only unknown types is pending',
       );
     },
   }),
   runsCase({
     id: 'runs/invalid-transitions-can-be-refused',
-    title: 'with rejectInvalidTransitions an invalid event is INVALID_TRANSITION and nothing is written',
+    title: 'with rejectInvalidTransitions an invalid event fails with INVALID_TRANSITION and nothing is written',
     proves: ['RUN-11'],
     async run(bench) {
       const runId = bench.id('run');
@@ -218,7 +218,7 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
           bench.tenant.runs.appendEvent(runEvent(bench, { runId, eventType }), strict),
         );
       }
-      await expectCode('INVALID_TRANSITION', 'a batch is judged as a whole', () =>
+      await expectCode('INVALID_TRANSITION', 'a batch is checked as a whole', () =>
         bench.tenant.runs.appendEvents(
           ['RunPaused', 'RunPaused'].map((eventType) => runEvent(bench, { runId, eventType })),
           strict,
@@ -231,12 +231,12 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
       const results = await bench.tenant.runs.appendEvents(batch, strict);
       expect(
         results.every((it) => it.persisted),
-        'a batch whose events follow from each other passes',
+        'a batch of valid consecutive transitions is accepted',
       );
       expectEqual(
         (await bench.tenant.runs.appendEvents(batch, strict)).every((it) => it.idempotent),
         true,
-        'and its retry is a duplicate, not invalid',
+        'its retry is a duplicate, not invalid',
       );
     },
   }),

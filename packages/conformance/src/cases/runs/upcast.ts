@@ -33,7 +33,7 @@ export const UPCAST_CASES: readonly ConformanceCase[] = [
       const { eventId, runSeq, persistedAt: _, ...rest } = record;
       expect(
         eventId !== 'legacy-1' && runSeq !== 17,
-        'an id that is no version 4 UUID and the old sequence are replaced',
+        'an id that is not a version 4 UUID and the old sequence are replaced',
       );
       expectEqual(
         { ...rest },
@@ -56,15 +56,15 @@ export const UPCAST_CASES: readonly ConformanceCase[] = [
           ...{ adapterVersion: '1.4.0', engineRunRef: { workflowId: 'w' } },
           ...{ causedBySignalId: v1.causedBySignalId, parentEventId: v1.parentEventId },
         },
-        'attempts are numbers, data that is no object is wrapped, and what version 1 knew is kept',
+        'attempts are numbers, data that is not an object is wrapped, and other version 1 fields are kept',
       );
       const again = await bench.tenant.runs.appendEvent(upcastV1(v1, scope));
-      expectEqual(again.idempotent, true, 'bringing it over again is a duplicate by its key');
+      expectEqual(again.idempotent, true, 'upcasting it again is a duplicate by its key');
     },
   }),
   runsCase({
     id: 'runs/version-1-attempts-are-checked',
-    title: 'attempts of version 1 that are no numbers are refused',
+    title: 'version 1 attempts that are not numbers are refused',
     proves: ['RUN-1', '004 §3.3'],
     async run(bench) {
       const scope = { tenantId: bench.tenantId, projectId: 'p', environmentId: 'e', planId: 'plan', planVersion: '2' };
@@ -76,7 +76,7 @@ export const UPCAST_CASES: readonly ConformanceCase[] = [
         emittedAt: '2025-01-01T00:00:00Z',
       };
       for (const logicalAttemptId of ['first', '', '0', '1.5', '-1', ' 1']) {
-        await expectCode('INVALID_ARGUMENT', `attempt ${JSON.stringify(logicalAttemptId)} is no number`, async () =>
+        await expectCode('INVALID_ARGUMENT', `attempt ${JSON.stringify(logicalAttemptId)} is not a number`, async () =>
           upcastV1({ ...v1, logicalAttemptId }, scope),
         );
       }

@@ -7,7 +7,9 @@ import { runsCase } from '../define.ts';
 import { INVALID_IDS } from '../poison.ts';
 import { keylessEvent, runEvent, wholeLog } from './events.ts';
 
-/** Appends a good event, then each bad one; every bad one must name its field and leave the run as it was. */
+/**
+ * Appends a valid event, then each bad one. Every bad one must be refused by field name and leave the run unchanged.
+ */
 async function refuses(bench: Bench, field: string, values: readonly unknown[]): Promise<void> {
   const runId = bench.id('run');
   const { runSeq } = await bench.store.runs.appendEvent(runEvent(bench, { runId }));
@@ -20,7 +22,7 @@ async function refuses(bench: Bench, field: string, values: readonly unknown[]):
     expect(error.field?.startsWith(field), `the error names ${field}, not ${error.field}`);
     expect(
       error.message.length > 0 && error.outcome === 'rejected',
-      'it says what to do, and that nothing was written',
+      'the message says what to do, and nothing was written',
     );
   }
   expectEqual(await bench.tenant.runs.headSeq(runId), runSeq, `nothing was written for a bad ${field}`);
@@ -52,7 +54,7 @@ export const VALIDATION_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/attempts-are-integers-from-one',
-    title: 'both attempt ids are required numbers, whole and at least 1',
+    title: 'both attempt ids are required and must be integers of at least 1',
     proves: ['004 §3.3', 'RUN-9'],
     async run(bench) {
       await refuses(bench, 'engineAttemptId', NO_ATTEMPTS);
@@ -95,13 +97,13 @@ export const VALIDATION_CASES: readonly ConformanceCase[] = [
       expectEqual(
         log.map((event) => event.emittedAt),
         real,
-        'real times come back as they were sent',
+        'real times are returned as they were sent',
       );
     },
   }),
   runsCase({
     id: 'runs/scope-fields-are-ids',
-    title: 'run, tenant, project, environment and plan must be given, as well-formed text of 1 to 512 bytes',
+    title: 'run, tenant, project, environment and plan are required, as well-formed text of 1 to 512 bytes',
     proves: ['004 §2', 'RUN-9', 'GEN-5'],
     async run(bench) {
       const bad = [...INVALID_IDS.map(([, value]) => value), undefined];
@@ -112,14 +114,14 @@ export const VALIDATION_CASES: readonly ConformanceCase[] = [
           const error = await expectCode('INVALID_ARGUMENT', `a bad ${field} is refused`, () =>
             bench.store.runs.appendEvent(event),
           );
-          expectEqual(error.field, field, 'and named');
+          expectEqual(error.field, field, 'the error names the field');
         }
       }
     },
   }),
   runsCase({
     id: 'runs/event-type-is-an-open-set',
-    title: 'any eventType is taken, but it must be one',
+    title: 'any well-formed text of 1 to 512 bytes is accepted as eventType',
     proves: ['RUN-9', '001 §6'],
     async run(bench) {
       await refuses(bench, 'eventType', [undefined, null, '', 'x'.repeat(513), 'a\0', 7]);
@@ -188,14 +190,18 @@ export const VALIDATION_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/an-event-is-a-plain-object',
-    title: 'what is no event at all is refused as one',
+    title: 'an event must be a plain object, and a batch an array',
     proves: ['RUN-9', 'GEN-1'],
     async run(bench) {
       for (const event of [undefined, null, 'event', 7, [], new Map()]) {
-        await expectCode('INVALID_ARGUMENT', 'that is no event', () => bench.tenant.runs.appendEvent(event as never));
+        await expectCode('INVALID_ARGUMENT', 'the value is not an event', () =>
+          bench.tenant.runs.appendEvent(event as never),
+        );
       }
       for (const events of [undefined, null, {}, 'events']) {
-        await expectCode('INVALID_ARGUMENT', 'that is no batch', () => bench.tenant.runs.appendEvents(events as never));
+        await expectCode('INVALID_ARGUMENT', 'the value is not a batch', () =>
+          bench.tenant.runs.appendEvents(events as never),
+        );
       }
     },
   }),

@@ -1,4 +1,4 @@
-/** Every place where a store keeps a payload, and what the codec cases open stores with. */
+/** Every kind of payload that a store keeps, and the codec of the codec cases. */
 import { randomBytes } from 'node:crypto';
 import { type Capability, composeCodecs, compression, encryption, type JsonObject, type Store } from '@tidemark/core';
 import type { Bench } from '../../kit.ts';
@@ -9,7 +9,7 @@ export interface KeptPayload {
   name: string;
   capability: Capability;
   save(store: Store, id: string, value: JsonObject): Promise<unknown>;
-  /** The value, or `undefined` when nothing is stored. */
+  /** Returns the value, or `undefined` when nothing is stored. */
   load(store: Store, id: string): Promise<unknown>;
 }
 
@@ -70,7 +70,7 @@ const AGENT_PAYLOADS = CARRIERS.map(
   }),
 );
 
-/** Those the store has. */
+/** Returns the kinds that the store supports. */
 export function keptPayloads({ store }: Bench): KeptPayload[] {
   const all = [RUN_EVENT, SNAPSHOT, PAUSE_REASON, ARTIFACT, ...AGENT_PAYLOADS];
   return all.filter(({ capability }) => store.info.capabilities[capability]);
@@ -78,7 +78,7 @@ export function keptPayloads({ store }: Bench): KeptPayload[] {
 
 export const KEY_ID = 'key-of-the-case';
 
-/** Compression and encryption with a new key. */
+/** Returns compression and encryption with a new key. */
 export function newCodec() {
   return composeCodecs(compression(), encryption({ keys: { [KEY_ID]: randomBytes(32) }, current: KEY_ID }));
 }
