@@ -5,7 +5,7 @@ import { checkInteger, type UrlReadings } from '@tidemark/core/engine';
 
 export interface NatsOptions extends StoreOptions {
   /**
-   * `nats://user:password@host:port`. Several servers of a cluster are separated by commas. The query may contain
+   * `nats://user:password@host:port`, or `tls://` for servers that must offer TLS. Several servers of a cluster are separated by commas. The query may contain
    * `prefix`, `replicas` and `monitoring`: `?prefix=app&replicas=3`.
    */
   url: string;
@@ -17,7 +17,10 @@ export interface NatsOptions extends StoreOptions {
   replicas?: 1 | 3 | 5;
   /** An authenticator of the driver, for logins that the URL cannot express. Default: the login of the URL, if any. */
   authenticator?: Authenticator;
-  /** TLS options of the driver. Default: TLS only if the server requires it. */
+  /**
+   * TLS options of the driver. With them, or a URL that begins with `tls://`, opening fails on a server without TLS.
+   * Default: TLS if the server offers it.
+   */
   tls?: TlsOptions;
   /** The monitoring address of each server (`http://host:8222`). Without it the doctor cannot see when servers sync. */
   monitoring?: readonly string[];
@@ -46,17 +49,33 @@ export function checkReplicas(replicas: number | undefined): number | undefined 
   throw invalidArgument('replicas', '1, 3 or 5', replicas);
 }
 
-/** Returns the servers of a URL, and the first login in it. */
-export function parseServers(url: string): { servers: string[]; user?: string; pass?: string; token?: string } {
-  const parts = url.replace(/^(nats|tls):\/\//, '').split(',');
+/** The servers of a URL, the first login in it, and whether one of them must offer TLS. */
+export interface Servers {
+  servers: string[];
+  needsTls: boolean;
+  login: { user?: string; pass?: string; token?: string };
+}
+
+export function parseServers(url: string): Servers {
+  const parts = url.split(',');
   const servers = parts.map((part) => parseAddress(part.replace(/^(nats|tls):\/\//, ''), url));
   const login = servers.find(({ username }) => username !== '');
-  const user = login && decodeURIComponent(login.username);
-  const pass = login?.password ? decodeURIComponent(login.password) : undefined;
+  const user = login && decodePercent(login.username);
+  const pass = login?.password ? decodePercent(login.password) : undefined;
   return {
     servers: servers.map(({ host }) => host),
-    ...(user !== undefined && (pass === undefined ? { token: user } : { user, pass })),
+    needsTls: parts.some((part) => part.startsWith('tls://')),
+    login: user === undefined ? {} : pass === undefined ? { token: user } : { user, pass },
   };
+}
+
+function decodePercent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Without the text, which is a secret.
+    throw invalidArgument('url', 'a URL whose login has valid percent escapes');
+  }
 }
 
 function parseAddress(part: string, url: string): URL {

@@ -30,7 +30,7 @@ async function change(url: string, prefix: string, layer: Layer): Promise<boolea
     const isIt = layer === 'artifact' || message?.subject.endsWith('.default.sick');
     if (!message || !isIt || !body.includes(from)) continue;
     const { [HEADER.expected]: _, [HEADER.once]: __, ...headers } = readHeaders(Buffer.from(message.hdrs!, 'base64'));
-    const { servers, ...login } = parseServers(url);
+    const { servers, login } = parseServers(url);
     const connection = await connect({ servers, ...login });
     const changed = Buffer.from(body.replace(from, to), 'latin1');
     await connection.request(message.subject, changed, { timeout: 5_000, headers: headersFor(headers) });

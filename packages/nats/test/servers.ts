@@ -61,7 +61,7 @@ export function newPrefix(): string {
 
 /** Sends a request to the JetStream API of a server, without the store. */
 export async function askServer<T>(url: string, subject: string, question: unknown = ''): Promise<T> {
-  const { servers, ...login } = parseServers(url);
+  const { servers, login } = parseServers(url);
   const connection = await connect({ servers, ...login });
   try {
     const data = typeof question === 'string' ? question : JSON.stringify(question);

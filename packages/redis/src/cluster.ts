@@ -44,6 +44,8 @@ export class Cluster implements Servers {
       } catch (error) {
         connection.close();
         cluster.close();
+        // A later node may name this one as a master: a closed connection would never open again.
+        cluster.#connections.delete(idOf(address));
         failure = error;
       }
     }

@@ -39,14 +39,15 @@ export class Link {
   #connected = true;
 
   static async open(options: NatsOptions, timeoutMs: number): Promise<Link> {
-    const { servers, ...login } = parseServers(options.url);
+    const { servers, needsTls, login } = parseServers(options.url);
+    const tls = options.tls ?? (needsTls ? {} : undefined);
     try {
       const connection = await connect({
         name: 'tidemark',
         servers,
         ...login,
         ...(options.authenticator && { authenticator: options.authenticator }),
-        ...(options.tls && { tls: options.tls }),
+        ...(tls && { tls }),
         timeout: timeoutMs,
         maxReconnectAttempts: -1,
         reconnectTimeWait: RECONNECT_MS,
