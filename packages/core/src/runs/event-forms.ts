@@ -119,7 +119,8 @@ function lengthPrefixed(text: string | null): string {
 // Decoded for readers
 
 /**
- * Returns the codec context of an event's payload. It uses the idempotency key: an event that is not stored yet has no sequence.
+ * Returns the codec context of an event's payload. It uses the idempotency key: an event that is not stored yet has no
+ * sequence.
  */
 export function payloadContext(
   { tenantId, runId }: RunKey,
