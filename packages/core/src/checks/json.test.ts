@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeJson, encodeJsonObject, MAX_JSON_DEPTH, parseJsonText, sameJson } from './json.ts';
+import { encodeJson, encodeJsonMembers, encodeJsonObject, MAX_JSON_DEPTH, parseJsonText, sameJson } from './json.ts';
 
 const LIMIT = 1_000_000;
 
@@ -74,6 +74,18 @@ describe('encodeJson (GEN-4)', () => {
     expect(() => encodeJsonObject([], 'payload', LIMIT)).toThrow(
       expect.objectContaining({ code: 'INVALID_PAYLOAD', field: 'payload' }),
     );
+  });
+});
+
+describe('encodeJsonMembers (GEN-4)', () => {
+  it.each([{}, { a: 1 }, { a: 1, b: 'é' }, { a: 1, b: undefined, c: [2] }])('counts every byte of %j', (value) => {
+    const text = JSON.stringify(value);
+    const size = Buffer.byteLength(text);
+    expect(encodeJsonMembers(value, 'it', size)).toBe(text);
+    if (size > 2)
+      expect(() => encodeJsonMembers(value, 'it', size - 1)).toThrow(
+        expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE', field: 'it' }),
+      );
   });
 });
 
