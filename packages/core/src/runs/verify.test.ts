@@ -1,4 +1,4 @@
-/** `verify` of runs whose payloads this store cannot decode. */
+/** Reports of `verify`: their members, and payloads that this store cannot decode. */
 import { expect, it } from 'vitest';
 import { codecFailed } from '../codec/failure.ts';
 import type { PayloadCodec } from '../contracts/codec.ts';
@@ -23,4 +23,10 @@ it('checks the chain, and does not compare the snapshot, when payloads of events
   const report = await runs.verify('r');
   expect(report).toMatchObject({ ok: true, events: 3 });
   expect(report).not.toHaveProperty('snapshot');
+});
+
+it('reports a problem, a summary and a snapshot only if there is one', async () => {
+  const { runs } = memoryStore();
+  await runs.handle('r').append('Progress');
+  expect(Object.keys(await runs.verify('r')).sort()).toEqual(['events', 'head', 'ok', 'runId', 'tenantId']);
 });
