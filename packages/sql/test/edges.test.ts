@@ -34,6 +34,8 @@ describe('a pause', () => {
   const peek = () => pauses.peek(TENANT, ID, CALL);
   const payload = () => pauses.payload(TENANT, ID, CALL);
 
+  const row = () => ({ ...store.database.handle.prepare('SELECT payload, claim_id FROM planner_pauses').get() });
+
   beforeEach(async () => {
     pauses = sqlPauses(store.database);
     await save(100);
@@ -85,7 +87,7 @@ describe('a pause', () => {
     setTime(100);
     expect(await save(50)).toBe('saved');
     expect(await peek()).toMatchObject({ state: 'waiting', createdAt: new Date(START + 100).toISOString() });
-    expect(await settle('consumed'), 'the old claim is gone').toBe(false);
+    expect([await settle('consumed'), await settle('waiting')], 'the old claim is gone').toEqual([false, false]);
     await consume('mine');
     setTime(149);
     expect(await save(50)).toBe('consumed');
@@ -93,10 +95,11 @@ describe('a pause', () => {
     expect(await save(50)).toBe('saved');
   });
 
-  it('is consumed by an operator when its lease or the pause itself is over', async () => {
+  it('loses its payload and its claim when an operator consumes it after its lease', async () => {
     await claim('mine', 50);
     setTime(50);
     expect(await bury()).toBe(true);
+    expect(row()).toEqual({ payload: null, claim_id: null });
   });
 
   it('is consumed by an operator after its expiry though its lease is longer', async () => {
@@ -115,6 +118,7 @@ describe('a pause', () => {
     expect([await consume('mine'), (await peek())?.expiresAt]).toEqual(['{}', new Date(START + 100).toISOString()]);
     setTime(100);
     await bury(1_000);
+    expect(row()).toEqual({ payload: null, claim_id: null });
     expect([await consume('mine'), (await peek())?.expiresAt]).toEqual([null, new Date(START + 1_100).toISOString()]);
   });
 
@@ -131,6 +135,14 @@ describe('a pause', () => {
     setTime(100 + REQUEST_KEPT_MS);
     expect(await pauses.removeExpired(10, CALL)).toBe(1);
   });
+});
+
+it('removes no more expired pauses than it was asked to', async () => {
+  const pauses = sqlPauses(store.database);
+  const about = { sessionId: null, taskId: null, reason: null, payload: '{}', ttlMs: 100 };
+  for (const pauseId of ['a', 'b', 'c']) await pauses.save(TENANT, { ...about, pauseId }, CALL);
+  setTime(100);
+  expect([await pauses.removeExpired(2, CALL), await pauses.removeExpired(2, CALL)]).toEqual([2, 1]);
 });
 
 describe('a record', () => {
