@@ -143,3 +143,24 @@ describe('parseJsonText (GEN-4)', () => {
     });
   });
 });
+
+describe('sameJson', () => {
+  it.each([
+    [[], {}],
+    [['x'], { 0: 'x' }],
+    [{ a: 1 }, { a: 1, b: 2 }],
+    [{ a: 1 }, { b: 1 }],
+    [{ a: undefined }, { b: undefined }],
+    [null, {}],
+    [{}, null],
+    [0, false],
+    ['1', 1],
+    [{ a: [1, { b: 2 }] }, { a: [1, { b: 3 }] }],
+  ])('tells %j from %j', (a, b) => {
+    expect([sameJson(a, b), sameJson(b, a)]).toEqual([false, false]);
+  });
+
+  it('ignores the order of members', () => {
+    expect(sameJson({ a: 1, b: [{ c: null, d: '' }] }, { b: [{ d: '', c: null }], a: 1 })).toBe(true);
+  });
+});
