@@ -1,32 +1,32 @@
 /** How the feed judges an event that does not fit: by the run's own log, and by what becomes of the run meanwhile. */
 import { expect, it, vi } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
-import type { LogPage, RunEngine, RunHead, RunTombstone } from '../engine/runs.ts';
+import type { LogPage, RunEngine, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
 import { FIRST_LINK, missingEvent } from './chain.ts';
 import { FeedChecker } from './feed-checker.ts';
 import type { Quarantine } from './quarantine.ts';
 
 const RUN = { tenantId: 't', runId: 'r' };
 const DELETED: RunTombstone = { kind: 'deleted', at: 1 };
-const EMPTY: LogPage = { events: [], lead: [], linkBefore: FIRST_LINK };
 const HELD = { ...RUN, runSeq: 1, index: 0 };
 
 const live = (rewrites: number) => ({ seq: 1, rewrites }) as RunHead;
 
 /** Checks a page with one damaged event. The run's head is each of `heads` in turn, then the last one. */
-function check(heads: (RunHead | RunTombstone | null | Error)[]) {
+function check(heads: (RunHead | RunTombstone | null | Error)[], { runSeq = 1, stored = [] as number[] } = {}) {
   const left = [...heads];
+  const events = stored.map((seq) => ({ runSeq: seq }) as StoredRunEvent);
   const engine = {
     head: vi.fn(async () => {
       const head = left.length > 1 ? left.shift()! : left[0]!;
       if (head instanceof Error) throw head;
       return head;
     }),
-    fetch: vi.fn(async () => EMPTY),
+    fetch: vi.fn(async () => ({ events, lead: [], linkBefore: FIRST_LINK }) satisfies LogPage),
   };
   const note = vi.fn(async () => true);
   const checker = new FeedChecker(engine as unknown as RunEngine, { note } as unknown as Quarantine);
-  const entries = [{ cursor: 'c', run: RUN, runSeq: 1, damage: 'it is damaged' }];
+  const entries = [{ cursor: 'c', run: RUN, runSeq, damage: 'it is damaged' }];
   const page = { after: null, entries, quarantined: [], isLastRead: false };
   return { held: checker.check(page, { take: () => {}, taken: () => 0 }, {}), note, engine };
 }
@@ -46,6 +46,12 @@ it('records damage that the log of the run shows too', async () => {
   const { held, note } = check([live(0)]);
   expect(await held).toEqual([HELD]);
   expect(note).toHaveBeenCalledOnce();
+});
+
+it('records the first missing event when events before the damaged one are missing', async () => {
+  const { held, note } = check([live(0)], { runSeq: 5, stored: [1, 2] });
+  expect(await held).toEqual([{ ...HELD, runSeq: 3 }]);
+  expect(note).toHaveBeenCalledWith(RUN, 3, 'the event is missing', {});
 });
 
 it('checks the log again when the run was rewritten during the check', async () => {
