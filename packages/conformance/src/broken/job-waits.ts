@@ -74,6 +74,19 @@ export const BROKEN_JOB_WAITS: readonly BrokenStore[] = [
     jobs: (jobs) => ({ claim: (which, options) => jobs.claim(which, { ...options, takeExpired: true }) }),
   }),
   broken(
+    'take-overs-forgotten',
+    'takes another expired job when a claim is retried',
+    'jobs/expired-claim-retried-at-once',
+    {
+      jobs: (jobs) => ({
+        async claim(which, { claimId, ...options }) {
+          const claim = await jobs.claim(which, options);
+          return claim && { ...claim, claimId: claimId ?? claim.claimId };
+        },
+      }),
+    },
+  ),
+  broken(
     'takes-in-two-steps',
     'looks for an expired job and takes it whatever happened meanwhile',
     'jobs/expired-lease-is-taken-once',

@@ -93,6 +93,28 @@ export const EXPIRED_CASES: readonly ConformanceCase[] = [
     },
   }),
   jobsCase({
+    id: 'jobs/expired-claim-retried-at-once',
+    title: 'concurrent retries of one claim take one expired job in total and count one retry',
+    proves: ['KV-7', 'GEN-8'],
+    async run(bench) {
+      const clients = [bench.tenant.jobs, await peerJobs(bench)];
+      await Promise.all(upTo(8).map((n) => held(bench, `job-${n}`, {}, SHORT)));
+      await bench.pass(SHORT);
+      const claims = upTo(3).map(() => ({ ...EVE, claimId: bench.id('claim') }));
+      const answers = await Promise.all(
+        claims.flatMap((options) => upTo(3).map((n) => clients[n % 2]!.claim({ taskType: TYPE }, options))),
+      );
+      const taken = Map.groupBy(answers, (it) => it?.claimId);
+      for (const { claimId } of claims) {
+        const ids = taken.get(claimId)?.map((it) => it!.taskId) ?? [];
+        expectEqual([ids.length, new Set(ids).size], [3, 1], 'every retry returns the same job');
+        expectEqual((await seen(bench, ids[0]!)).retryCount, 1, 'one retry is counted');
+      }
+      const { items } = await bench.tenant.jobs.list('claimed', { taskType: TYPE });
+      expectEqual(items.filter(({ worker }) => worker === 'eve').length, 3, 'each claim has taken one job');
+    },
+  }),
+  jobsCase({
     id: 'jobs/expired-lease-is-taken-once',
     title: 'of several claimers, a sweep and a late heartbeat one wins an expired job, and a retry is counted once',
     proves: ['KV-7', 'KV-8'],
