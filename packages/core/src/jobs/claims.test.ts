@@ -69,7 +69,8 @@ describe('a claim whose reply is lost (GEN-8)', () => {
 
   it('takes over the expired job it tried once, also when replayed', async () => {
     await enqueue(2);
-    for (const taskId of ['job-0', 'job-1']) await store.jobs.claim({ taskType: TYPE, taskId }, { worker: 'w', lease: 1 });
+    for (const taskId of ['job-0', 'job-1'])
+      await store.jobs.claim({ taskType: TYPE, taskId }, { worker: 'w', lease: 1 });
     await new Promise((resolve) => setTimeout(resolve, 5));
     write = async (it, call) => {
       await records.write(it, call);

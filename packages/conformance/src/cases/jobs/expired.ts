@@ -1,5 +1,5 @@
 /** Claims with `takeExpired`: a claimer takes a job whose lease has ended, as a sweep would recover it. */
-import { type ClaimedJob, type Job, type JobStore, isTidemarkError } from '@tidemark/core';
+import { type ClaimedJob, isTidemarkError, type Job, type JobStore } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { jobsCase } from '../define.ts';
