@@ -1,4 +1,3 @@
-/** Every race by name. */
 import { claimExpiredBesideHeartbeat } from './claim-expired-beside-heartbeat.ts';
 import { claimRetriesAtOnce } from './claim-retries-at-once.ts';
 import { copyBesideDeletes } from './copy-beside-deletes.ts';
