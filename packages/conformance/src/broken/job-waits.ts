@@ -3,6 +3,11 @@ import { isTidemarkError, type Job } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 
 export const BROKEN_JOB_WAITS: readonly BrokenStore[] = [
+  broken('parks-until-either', 'prefers the delay when a time is given too', 'jobs/wrong-waits', {
+    jobs: (jobs) => ({
+      park: (claim, when, options) => jobs.park(claim, when && 'delay' in when ? { delay: when.delay } : when, options),
+    }),
+  }),
   broken('parking-counts', 'counts a parked job as a retry', 'jobs/parked-without-counting', {
     jobs: (jobs, _, view) => ({
       async park(claim, when, options) {

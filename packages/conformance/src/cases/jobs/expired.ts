@@ -120,6 +120,10 @@ export const EXPIRED_CASES: readonly ConformanceCase[] = [
     proves: ['KV-7', 'KV-8'],
     async run(bench) {
       const clients = [bench.tenant.jobs, await peerJobs(bench)];
+      const abandoned = await Promise.all(upTo(6).map((n) => held(bench, `abandoned-${n}`, {}, SHORT)));
+      await bench.pass(SHORT);
+      const taken = (await claimAtOnce(clients, abandoned)).map(({ taskId }) => taskId).sort();
+      expectEqual(taken, abandoned.map(({ taskId }) => taskId).sort(), 'claimers alone take every job once');
       for (const round of upTo(4)) {
         const late = await Promise.all(upTo(6).map((n) => held(bench, `job-${round}-${n}`, {}, SHORT)));
         await bench.pass(SHORT);

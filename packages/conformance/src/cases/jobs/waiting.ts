@@ -52,13 +52,20 @@ export const WAITING_CASES: readonly ConformanceCase[] = [
       const { jobs } = bench.tenant;
       const zombie = await lapsed(bench, 'swept');
       const before = await seen(bench, 'swept');
-      await expectCode('CLAIM_LOST', 'a lost claim parks nothing', () => jobs.park(zombie, { delay: '1h' }));
+      for (const claim of [zombie, { ...ref('swept'), claimId: bench.id('claim') }])
+        await expectCode('CLAIM_LOST', 'a lost or made-up claim parks nothing', () =>
+          jobs.park(claim, { delay: '1h' }),
+        );
       expectEqual(await seen(bench, 'swept'), before, 'the job stays ready');
+      const stopped = await held(bench, 'stopped');
+      const cancelled = await jobs.cancel(ref('stopped'));
+      await expectCode('CLAIM_LOST', 'a cancelled job is not parked', () => jobs.park(stopped, { delay: '1h' }));
+      expectEqual(await seen(bench, 'stopped'), cancelled!, 'the job stays cancelled');
       const parked = await held(bench, 'job');
       await jobs.park(parked, { until: 1 });
-      await expectFenced(bench, 'job', parked, 'the job is parked', ['park']);
+      await expectFenced(bench, 'job', parked, 'the job is parked');
       const heir = await claimed(bench, 'job');
-      await expectFenced(bench, 'job', parked, 'another worker holds the job', ['park']);
+      await expectFenced(bench, 'job', parked, 'another worker holds the job');
       const taken = await seen(bench, 'job');
       expectEqual(await jobs.park(parked, { until: 1 }), taken, 'retried, parking returns the job as it is');
       expectEqual(await seen(bench, 'job'), taken, 'the new holder keeps the job');
