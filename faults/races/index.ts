@@ -1,3 +1,4 @@
+import { claimExpiredBesideHeartbeat } from './claim-expired-beside-heartbeat.ts';
 import { claimRetriesAtOnce } from './claim-retries-at-once.ts';
 import { copyBesideDeletes } from './copy-beside-deletes.ts';
 import { damageBesideRelease } from './damage-beside-release.ts';
@@ -19,6 +20,7 @@ import { upgradeBesideOldWriter } from './upgrade-beside-old-writer.ts';
 import { verifyBesideRefresh } from './verify-beside-refresh.ts';
 
 export const RACES: Record<string, Race> = {
+  'claim-expired-beside-heartbeat': claimExpiredBesideHeartbeat,
   'claim-retries-at-once': claimRetriesAtOnce,
   'copy-beside-deletes': copyBesideDeletes,
   'damage-beside-release': damageBesideRelease,

@@ -96,6 +96,7 @@ async function fillJobs({ jobs }: Store): Promise<void> {
   }
   await jobs.fail({ ...mail('mail-3'), claimId: 'claim-3' }, { error: 'no such mailbox', retry: false });
   await jobs.enqueue(mail('mail-1'));
+  await jobs.enqueue({ ...mail('mail-4'), delay: '1h' });
 }
 
 async function fillSession({ agents }: Store): Promise<void> {

@@ -8,6 +8,7 @@ import {
   checkLimit,
   checkObject,
   checkOptionalId,
+  checkParkTime,
   invalidArgument,
   type JobClaim,
   type JobRef,
@@ -19,7 +20,8 @@ import { bodyOf, type RouteName, type Target, targetOf, valueToWire } from '@tid
 import type { Transport } from './transport.ts';
 import { uuid } from './uuid.ts';
 
-type HeldRoute = `POST /v1/jobs/{taskType}/{taskId}/${'heartbeat' | 'progress' | 'complete' | 'fail'}`;
+type HeldVerb = 'heartbeat' | 'progress' | 'complete' | 'fail' | 'park';
+type HeldRoute = `POST /v1/jobs/{taskType}/{taskId}/${HeldVerb}`;
 
 const WORD = /^[A-Za-z0-9_-]{1,100}$/;
 const WORD_RULE = '1 to 100 of A–Z a–z 0–9 _ -';
@@ -35,7 +37,7 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
     write,
   });
 
-  const holding = <Verb extends 'heartbeat' | 'progress' | 'complete' | 'fail'>(claim: JobClaim, verb: Verb) => {
+  const holding = <Verb extends HeldVerb>(claim: JobClaim, verb: Verb) => {
     const to = targetOf<HeldRoute>(`POST /v1/jobs/{taskType}/{taskId}/${verb}`, refOf(claim, 'claim'));
     const held = { claimId: checkWord(claim.claimId, 'claimId') };
     return { to, held, lease: optionalDuration(claim.lease, 'lease') };
@@ -57,11 +59,12 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
 
     async claim(which, options) {
       const { taskType, taskId } = checkObject(which, 'which') as Partial<JobRef>;
-      const { worker, lease, claimId } = checkObject(options, 'options') as unknown as ClaimOptions;
+      const { worker, lease, claimId, takeExpired } = checkObject(options, 'options') as unknown as ClaimOptions;
       const by = {
         worker: checkId(worker, 'worker'),
         lease: optionalDuration(lease, 'lease'),
         claimId: claimId === undefined ? uuid() : checkWord(claimId, 'claimId'),
+        takeExpired,
       };
       const wanted = {
         taskType: checkTaskType(taskType),
@@ -106,6 +109,20 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
       if (typeof error !== 'string') throw invalidArgument('error', 'a text', error ?? null);
       const members = { ...held, error, retry, delay, ttl: optionalDuration(ttl, 'ttl') };
       return transport.call(post(to, members, transport.writeOf('jobs', 'fail', [claim, failure, options])), options);
+    },
+
+    async park(claim, when, options) {
+      const { to, held } = holding(claim, 'park');
+      checkParkTime(when);
+      const { until, delay } = checkObject(when, 'when');
+      const write = transport.writeOf('jobs', 'park', [claim, when, options]);
+      return transport.call(post(to, { ...held, until, delay }, write), options);
+    },
+
+    async wake(job, options) {
+      const to = targetOf('POST /v1/jobs/{taskType}/{taskId}/wake', refOf(job, 'job'));
+      const members = { requestId: requestIdOf(options) };
+      return transport.find(post(to, members, transport.writeOf('jobs', 'wake', [job, members])), options);
     },
 
     async cancel(job, options) {

@@ -21,6 +21,7 @@ export {
 } from './checks/text.ts';
 export * from './contracts/index.ts';
 export { isTerminal, mayMove } from './jobs/states.ts';
+export { checkParkTime } from './jobs/times.ts';
 export { blameRun } from './projections/run-blame.ts';
 export { createHandle, type HandleDefaults } from './runs/handle.ts';
 export { smallParts } from './runs/parts.ts';

@@ -72,6 +72,9 @@ describe('the outlook of a job', () => {
   it('explains held, waiting and failed jobs', () => {
     expect(outlookOf({ ...job, timeoutAt: now + 5_000 }, now).why).toContain('holds it for another 5.0 s');
     expect(outlookOf({ ...job, state: 'pending', runAt: now + 5_000 }, now).next).toContain('in 5.0 s');
+    expect(outlookOf({ ...job, state: 'pending', runAt: now + 5_000, error: 'no box' }, now).why).toBe(
+      'It is scheduled for later. The last attempt that failed: no box',
+    );
     expect(outlookOf({ ...job, state: 'pending' }, now).why).toContain('No worker has claimed it for 1 m 30 s');
     expect(outlookOf({ ...job, state: 'failed', error: 'no box', retryCount: 1 }, now).why).toContain(
       'after 1 retry: no box',

@@ -132,6 +132,11 @@ export const EVERY_WRITE: EveryWrite = {
     progress: async (ground) => [await withClaim(ground), { currentStep: 1 }],
     complete: async (ground) => [await withClaim(ground), { resultRef: 'result' }],
     fail: async (ground) => [await withClaim(ground), { error: 'broken' }],
+    park: async (ground) => [await withClaim(ground), { delay: '1h' }],
+    wake: async ({ store }) => {
+      await store.jobs.enqueue({ ...job, delay: '1h' });
+      return [job];
+    },
     cancel: async ({ store }) => {
       await store.jobs.enqueue(job);
       return [job];

@@ -171,6 +171,55 @@ describe('a worker', () => {
     expect(await store.jobs.types('claimed')).toEqual([]);
   });
 
+  it('parks a job without counting a retry, and runs it again when it is due or woken', async () => {
+    const runs: [string, number][] = [];
+    const received: string[] = [];
+    await enqueue('soon', { maxRetries: 0 });
+    await enqueue('later', { maxRetries: 0 });
+    start({
+      publish: async (subject, { taskId }) => void received.push(`${subject} ${taskId}`),
+      handler: async ({ job, progress, park }) => {
+        runs.push([job.taskId, job.currentStep ?? 0]);
+        if (job.currentStep === 1) return { resultRef: 'done' };
+        await progress(1);
+        return park(job.taskId === 'soon' ? { until: Date.now() + 20 } : '1h');
+      },
+    });
+    const done = { retryCount: 0, resultRef: 'done' };
+    expect(await until('soon', 'completed')).toMatchObject(done);
+    const [parked] = (await store.jobs.list('delayed')).items;
+    expect(parked).toMatchObject({ taskId: 'later', retryCount: 0 });
+    expect(received, 'no signal invites workers to a job that is not due').not.toContain(
+      `${subjectOf(TYPE, 'queue')} later`,
+    );
+    await store.jobs.wake({ taskType: TYPE, taskId: 'later' });
+    expect(await until('later', 'completed')).toMatchObject(done);
+    expect(runs.filter(([taskId]) => taskId === 'later')).toEqual([
+      ['later', 0],
+      ['later', 1],
+    ]);
+  });
+
+  it('fails a job whose handler throws after it asked to park, or asks for an invalid time', async () => {
+    await enqueue('throws', { maxRetries: 0 });
+    await enqueue('invalid', { maxRetries: 0 });
+    start({
+      handler: async ({ job, park }) => {
+        park(job.taskId === 'throws' ? '1h' : 'soon');
+        throw new Error('broken');
+      },
+    });
+    expect(await until('throws', 'failed')).toMatchObject({ error: 'broken' });
+    expect((await until('invalid', 'failed')).error).toContain('delay');
+  });
+
+  it('takes jobs whose lease has ended without a sweep, where asked', async () => {
+    await enqueue('job');
+    await store.jobs.claim({ taskType: TYPE }, { worker: 'gone', lease: 1 });
+    start({ worker: 'ada', takeExpired: true, handler: async () => {} });
+    expect(await until('job', 'completed')).toMatchObject({ worker: 'ada', retryCount: 1 });
+  });
+
   it('is woken by a signal long before its next poll', async () => {
     const signals = inProcessPublisher();
     const subject = subjectOf(TYPE, 'queue');

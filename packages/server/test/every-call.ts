@@ -180,12 +180,18 @@ const jobs: Calls<JobStore> = {
   get: () => [{ taskType: 'mail', taskId: 'claimed' }, bounds()],
   claim: () => [
     { taskType: 'mail', taskId: 'pending' },
-    { ...bounds(), worker: 'worker', lease: '30s', claimId: 'claim-9' },
+    { ...bounds(), worker: 'worker', lease: '30s', claimId: 'claim-9', takeExpired: true },
   ],
   heartbeat: () => [claim(), { ...bounds(), lease: '30s' }],
   progress: () => [claim(), { currentStep: 1, stepCount: 2 }, { ...bounds(), lease: '30s' }],
   complete: () => [claim(), { resultRef: 'result', ttl: '1h' }, bounds()],
   fail: () => [claim(), { error: 'broken', retry: true, delay: 1, ttl: '1h' }, bounds()],
+  // Exactly one of both is valid, as in the variants that lack the other.
+  park: () => [claim(), { until: 4_000_000_000_000, delay: '1h' }, bounds()],
+  wake: () => [
+    { taskType: 'mail', taskId: 'delayed' },
+    { ...bounds(), requestId: 'request' },
+  ],
   cancel: () => [
     { taskType: 'mail', taskId: 'pending' },
     { ...bounds(), requestId: 'request', ttl: '1h' },

@@ -162,6 +162,7 @@ async function fillTenant({ runs, kv, jobs, agents, artifacts }: Store, tenantId
   await runs.refreshSnapshot('run-1', { tenantId });
   for (const n of [1, 2, 3]) await kv.put(`key-${n}`, { a: '1', b: String(n) });
   for (const taskId of ['claimed', 'failed', 'pending', 'waiting']) await jobs.enqueue({ taskType: 'mail', taskId });
+  await jobs.enqueue({ taskType: 'mail', taskId: 'delayed', delay: '1h' });
   await jobs.claim({ taskType: 'mail', taskId: 'claimed' }, { worker: 'worker', claimId: 'claim-1' });
   const failing = await jobs.claim({ taskType: 'mail', taskId: 'failed' }, { worker: 'worker', claimId: 'claim-2' });
   await jobs.fail(failing!, { error: 'broken', retry: false });

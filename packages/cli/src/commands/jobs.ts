@@ -1,4 +1,4 @@
-/** `jobs`: lists, adds, claims, completes, requeues and cancels jobs. */
+/** `jobs`: lists, adds, claims, completes, requeues, wakes and cancels jobs. */
 import { randomUUID } from 'node:crypto';
 import {
   invalidArgument,
@@ -165,16 +165,17 @@ const claim = defineCommand({
     worker: required(text('name', 'name of the worker')),
     lease: withDefault(duration('duration', 'how long the claim lasts without a heartbeat'), 60_000, '1m'),
     claim: text('id', 'id of the claim; with the same id, a retry returns the same claim'),
+    takeExpired: toggle('take a job whose lease has ended when no other is ready'),
   },
   examples: [
     { line: 'jobs claim email-send --worker w1 --claim c1', shows: '"claimId":"c1"' },
     { line: 'jobs claim video-encode --worker w1', shows: 'no job to claim', exit: 6 },
   ],
-  async run({ store, out, args, options: { worker, lease, claim: claimId }, dryRun }) {
+  async run({ store, out, args, options: { worker, lease, claim: claimId, takeExpired }, dryRun }) {
     const { jobs } = await store();
     const which = args.job.includes('/') ? parseJob(args.job) : { taskType: args.job };
     if (dryRun) return out.report({ dryRun: true, would: 'claim', ...which, worker });
-    const claimed = await jobs.claim(which, { worker, lease, claimId: claimId ?? randomUUID() });
+    const claimed = await jobs.claim(which, { worker, lease, claimId: claimId ?? randomUUID(), takeExpired });
     if (!claimed) {
       await out.note(`There is no job to claim for ${args.job}.`);
       return EXIT.unmet;
@@ -274,6 +275,25 @@ const requeue = defineCommand({
   },
 });
 
+const wake = defineCommand({
+  name: 'jobs wake',
+  summary: 'Make a delayed or parked job ready before its time',
+  details: 'Prints the job. A job that is not delayed stays as it is.',
+  effect: 'rw',
+  args: { job: JOB },
+  examples: [
+    { line: 'jobs wake email-send/mail-4', shows: '"state":"pending"' },
+    { line: 'jobs wake email-send/nobody', shows: 'NOT_FOUND', exit: 3 },
+  ],
+  async run({ store, out, args, dryRun }) {
+    const { jobs } = await store();
+    if (dryRun) return out.report({ dryRun: true, would: 'wake', job: args.job }, args.job);
+    const job = await jobs.wake(parseJob(args.job), { requestId: randomUUID() });
+    if (!job) throw noJob(args.job);
+    await out.show(job, JOBS);
+  },
+});
+
 const cancel = defineCommand({
   name: 'jobs cancel',
   summary: 'Cancel a job, even if a worker holds it',
@@ -290,4 +310,4 @@ const cancel = defineCommand({
   },
 });
 
-export const jobCommands = [list, show, add, claim, heartbeat, complete, fail, requeue, cancel];
+export const jobCommands = [list, show, add, claim, heartbeat, complete, fail, requeue, wake, cancel];

@@ -13,6 +13,7 @@ import { BROKEN_ENDINGS } from './endings.ts';
 import { BROKEN_GENERAL } from './general.ts';
 import { BROKEN_INLINE_PROJECTIONS } from './inline-projections.ts';
 import { BROKEN_JOB_ENDINGS } from './job-endings.ts';
+import { BROKEN_JOB_WAITS } from './job-waits.ts';
 import { BROKEN_JOBS } from './jobs.ts';
 import { BROKEN_KV } from './kv.ts';
 import { BROKEN_KV_REQUESTS } from './kv-requests.ts';
@@ -44,6 +45,7 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_KV_REQUESTS,
   ...BROKEN_JOBS,
   ...BROKEN_JOB_ENDINGS,
+  ...BROKEN_JOB_WAITS,
   ...BROKEN_AGENT_STORES,
   ...BROKEN_MEMORY,
   ...BROKEN_ENDINGS,

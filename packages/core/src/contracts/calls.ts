@@ -170,6 +170,8 @@ export const CALLS = {
     progress: { kind: 'write', options: 2, settledBy: 'itself' },
     complete: { kind: 'write', options: 2, settledBy: 'itself' },
     fail: { kind: 'write', options: 2, settledBy: 'itself' },
+    park: { kind: 'write', options: 2, settledBy: 'itself' },
+    wake: { kind: 'write', options: 1, settledBy: 'requestId' },
     cancel: { kind: 'write', options: 1, settledBy: 'itself' },
     requeue: { kind: 'write', options: 1, settledBy: 'requestId' },
     list: { kind: 'read', options: 1 },

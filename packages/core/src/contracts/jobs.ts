@@ -23,6 +23,8 @@ export interface JobFields {
   claim_id?: string;
   /** The claim that ended the job, kept so that a retry returns the same result. */
   ended_by?: string;
+  /** The claim that last parked the job, kept so that a retry returns the same result. */
+  parked_by?: string;
   current_step?: number;
   step_count?: number;
   created_at: number;
@@ -113,7 +115,15 @@ export interface ClaimOptions extends CallOptions {
    * a second job. The id is remembered for at least five minutes, and for as long as the job is held.
    */
   claimId?: string;
+  /**
+   * Also takes a job whose lease has ended, without waiting for a sweep: the named one, or the next one of the type when
+   * no job is due. Counts a retry as a sweep does; a job without retries left fails and is not returned. Default false.
+   */
+  takeExpired?: boolean;
 }
+
+/** When a parked job is due: a time in milliseconds on the engine's clock, or a delay from now. */
+export type ParkUntil = { until: number } | { delay: Duration };
 
 /** Options of calls that change a job without a claim. */
 export interface JobRequest extends CallOptions {
@@ -163,7 +173,8 @@ export interface JobStore {
   /** Returns a job, or `null` if there is none. */
   get(job: JobRef, options?: CallOptions): Promise<Job | null>;
   /**
-   * Claims the named job, or the next one of a type, and returns it. Returns `null` if no job is due.
+   * Claims the named job, or the next one of a type, and returns it. Returns `null` if no job is due. With `takeExpired`
+   * it also takes a job whose lease has ended.
    *
    * The next job is the one with the highest priority, then the oldest. The order is approximate while several
    * processes claim at once.
@@ -228,6 +239,29 @@ export interface JobStore {
     failure: { error: string; retry?: boolean; delay?: Duration; ttl?: Duration },
     options?: CallOptions,
   ): Promise<Job>;
+  /**
+   * Returns the job to the queue until a time, without counting a retry and without an error. It is then listed as
+   * `delayed`, keeps its step, and can be claimed once it is due or after `wake`. A time in the past is due at once.
+   *
+   * A retry with the same claim returns the job in its current state.
+   *
+   * @throws `CLAIM_LOST` if this claim no longer holds the job. `INVALID_ARGUMENT` unless exactly one of `until` and
+   * `delay` is given.
+   *
+   * @example
+   * const report = { taskType: 'report', taskId: 'march' };
+   * await store.jobs.enqueue(report);
+   * const claim = await store.jobs.claim(report, { worker: 'reporter-1' });
+   * if (claim) await store.jobs.park(claim, { delay: '10m' }); // The data is not there yet.
+   * const woken = await store.jobs.wake(report); // Now it is.
+   * console.log(woken?.state, woken?.runAt, woken?.retryCount); // pending undefined 0
+   */
+  park(claim: JobClaim, when: ParkUntil, options?: CallOptions): Promise<Job>;
+  /**
+   * Makes a delayed or parked job ready before its time, and returns it. Does not change a job that is not delayed.
+   * Returns `null` if there is no job.
+   */
+  wake(job: JobRef, options?: JobRequest): Promise<Job | null>;
   /**
    * Cancels a job, also one that a worker holds, and returns it. Does not change a job that has ended. Returns `null`
    * if there is no job.

@@ -21,6 +21,7 @@ const OWN_FIELDS: Record<keyof JobFields, true> = {
   worker: true,
   claim_id: true,
   ended_by: true,
+  parked_by: true,
   current_step: true,
   step_count: true,
   created_at: true,

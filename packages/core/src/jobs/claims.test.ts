@@ -1,7 +1,7 @@
 /** Claim behaviour that the kit cannot test: lost replies, and coordination of claimers in one process. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { TidemarkError } from '../contracts/errors.ts';
+import { TidemarkError } from '../contracts/errors.ts';
 import type { Store } from '../contracts/store.ts';
 import type { WriteOf } from '../contracts/writes.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -17,16 +17,19 @@ let records: Records;
 let store: Store;
 /** Intercepts the store's writes to its records. */
 let write: (write: RecordWrite, call: EngineCall) => Promise<RecordOutcome>;
+let batch: Records['batch'];
 
 beforeEach(() => {
   const context = new StoreContext();
   records = memoryRecords(context);
   write = (it, call) => records.write(it, call);
+  batch = (writes, call) => records.batch(writes, call);
   const between = new Proxy(records, {
-    get: (target, name) =>
-      name === 'write'
-        ? (it: RecordWrite, call: EngineCall) => write(it, call)
-        : (Reflect.get(target, name) as () => unknown).bind(target),
+    get: (target, name) => {
+      if (name === 'write') return (it: RecordWrite, call: EngineCall) => write(it, call);
+      if (name === 'batch') return (writes: RecordWrite[], call: EngineCall) => batch(writes, call);
+      return (Reflect.get(target, name) as () => unknown).bind(target);
+    },
   });
   store = assembleStore(context, {
     backend: 'test',
@@ -62,6 +65,42 @@ describe('a claim whose reply is lost (GEN-8)', () => {
     const claim = await replay(store, retry);
     expect(claim).toMatchObject({ taskId: 'job-0', claimId: retry.args[1].claimId, job: { state: 'claimed' } });
     expect((await store.jobs.list('claimed')).items, 'only one job was claimed').toHaveLength(1);
+  });
+
+  it('takes over the expired job it tried once, also when replayed', async () => {
+    await enqueue(2);
+    for (const taskId of ['job-0', 'job-1'])
+      await store.jobs.claim({ taskType: TYPE, taskId }, { worker: 'w', lease: 1 });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    write = async (it, call) => {
+      await records.write(it, call);
+      return new Promise(() => {});
+    };
+    const options = { worker: 'ada', timeoutMs: 100, takeExpired: true };
+    const error = await store.jobs.claim({ taskType: TYPE }, options).catch((it: TidemarkError) => it);
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', write: { domain: 'jobs', method: 'claim' } });
+    write = (it, call) => records.write(it, call);
+    const retry = (error as TidemarkError).write as WriteOf<'jobs', 'claim'>;
+    for (const _ of [1, 2]) {
+      const claim = await replay(store, retry);
+      expect(claim).toMatchObject({ taskId: 'job-0', job: { worker: 'ada', retryCount: 1 } });
+    }
+    expect((await store.jobs.get({ taskType: TYPE, taskId: 'job-1' }))?.retryCount, 'the other is untouched').toBe(0);
+  });
+
+  it('takes over an intended job with its retry, also when the retry no longer takes expired jobs', async () => {
+    await enqueue(1);
+    await store.jobs.claim({ taskType: TYPE }, { worker: 'w', lease: 1 });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    batch = async ([intent], call) => {
+      await records.batch([intent!], call);
+      throw new TidemarkError('OUTCOME_UNKNOWN', 'The process died between both writes');
+    };
+    const options = { worker: 'ada', claimId: 'claim-1' };
+    const lost = store.jobs.claim({ taskType: TYPE }, { ...options, takeExpired: true });
+    await expect(lost).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+    const claim = await store.jobs.claim({ taskType: TYPE }, options);
+    expect(claim).toMatchObject({ taskId: 'job-0', claimId: 'claim-1', job: { worker: 'ada', retryCount: 1 } });
   });
 
   it('does not go on claiming after the caller gave up', async () => {

@@ -8,12 +8,13 @@ import type { PlacedRecord, RecordOutcome, Records, RecordWrite, StoredRecord } 
 import { KeyedMutex, overloaded, refuseIfOver } from '../tools/contention.ts';
 import { joinKey } from '../tools/joined-keys.ts';
 import { fieldsOf } from '../tools/record-fields.ts';
+import { ExpiredLeases, unchangedSince } from './expired.ts';
 import { type IntendedClaim, type Intent, intentWrite, isSameIntent, readIntent } from './intents.ts';
-import { claimed, released } from './moves.ts';
+import { claimed, type Move, released, takenOver } from './moves.ts';
 import { scanJobs } from './placed.ts';
 import { padded, placeRange, timeOf } from './places.ts';
 import { isHeldBy, jobName, jobOf, stateOf } from './record.ts';
-import { JOB_MOVES, mayMove } from './states.ts';
+import { isHeld, JOB_MOVES, mayMove } from './states.ts';
 
 /** How many ready jobs to read beyond those needed. */
 const SPARE = 4;
@@ -30,6 +31,8 @@ export interface ClaimRequest {
   leaseMs: number;
   /** The claim id was generated for this call, so it cannot be a retry. */
   isNew: boolean;
+  /** Whether to take a job whose lease has ended when no job is ready. */
+  takeExpired: boolean;
 }
 
 /** A claimed record with its key. */
@@ -37,6 +40,9 @@ export interface Taken {
   key: string;
   record: StoredRecord;
 }
+
+/** A move that claims a job, and its condition. */
+type Way = Move & Pick<RecordWrite, 'expect'>;
 
 /** Tries to claim a candidate. Returns `null` when trying other candidates is pointless. */
 type Take = (candidate: PlacedRecord, job: JobRef) => Promise<RecordOutcome | null>;
@@ -81,6 +87,7 @@ export class Claimer {
   readonly #tenantId: string;
   readonly #random: (length: number) => Uint8Array;
   readonly #shared: Shared;
+  readonly #expired: ExpiredLeases;
 
   constructor(records: Records, tenantId: string, random: (length: number) => Uint8Array) {
     this.#records = records;
@@ -88,24 +95,37 @@ export class Claimer {
     this.#random = random;
     this.#shared = sharedBy.get(records) ?? { groups: new Map(), retries: new KeyedMutex() };
     sharedBy.set(records, this.#shared);
-  }
-
-  /** Claims this job if it is ready or due. On retry returns the job the claim holds, in its current state. */
-  async takeOne(job: JobRef, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
-    const { key } = jobName(this.#tenantId, job);
-    let { applied, record } = await this.#records.write(this.#taking(key, by, pendingSince(null)), call);
-    if (!applied && record && mayClaim(record)) {
-      const runAt = timeOf(record.fields, 'run_at');
-      if (runAt !== null && runAt > (await this.#records.now(call))) return null;
-      refuseIfOver(call);
-      const expect = pendingSince(record.fields.get('run_at') ?? null);
-      ({ applied, record } = await this.#records.write(this.#taking(key, by, expect), call));
-    }
-    return record && (applied || isHeldBy(record, by.claimId)) ? { key, record } : null;
+    this.#expired = new ExpiredLeases(records, tenantId);
   }
 
   /**
-   * Claims the next ready job of a type for a new claim. Calls `onTry` before each try: when the reply is lost,
+   * Claims this job if it is ready or due, or if its lease has ended and the claim takes expired ones. On retry returns
+   * the job the claim holds, in its current state.
+   */
+  async takeOne(job: JobRef, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
+    const { key } = jobName(this.#tenantId, job);
+    let way: Way = { expect: pendingSince(null), ...claimed(by) };
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const { applied, record } = await this.#records.write(this.#taking(key, by, way), call);
+      if (!record) return null;
+      if (applied || isHeldBy(record, by.claimId)) return { key, record };
+      if (!(await this.#isFree({ key, ...record }, by, call))) return null;
+      refuseIfOver(call);
+      way = wayToTake(key, record, by);
+    }
+    throw overloaded('Too many others change this job at once');
+  }
+
+  /** Whether the claim may take this job now. */
+  async #isFree(seen: StoredRecord & { key: string }, by: ClaimRequest, call: EngineCall): Promise<boolean> {
+    const state = stateOf(seen);
+    if (state === null || !mayMove(state, 'claim')) return by.takeExpired && this.#expired.mayTake(seen, call);
+    const runAt = timeOf(seen.fields, 'run_at');
+    return runAt === null || runAt <= (await this.#records.now(call));
+  }
+
+  /**
+   * Claims the next job of a type for a new claim. Calls `onTry` before each try: when the reply is lost,
    * claiming that job again settles the outcome.
    */
   async takeNext(
@@ -116,14 +136,12 @@ export class Claimer {
   ): Promise<Taken | null> {
     const take: Take = (candidate, job) => {
       onTry(job);
-      // `run_at` must be unchanged since the scan: the job may have been delayed.
-      const expect = pendingSince(candidate.fields.get('run_at') ?? null);
-      return this.#records.write(this.#taking(candidate.key, by, expect), call);
+      return this.#records.write(this.#taking(candidate.key, by, wayToTake(candidate.key, candidate, by)), call);
     };
-    return (await this.#takeFirst(taskType, take, call)) ?? null;
+    return (await this.#takeAny(taskType, by, take, call)) ?? null;
   }
 
-  /** Claims the next ready job of a type for a claim that may be a retry. All retries get the same job. */
+  /** Claims the next job of a type for a claim that may be a retry. All retries get the same job. */
   takeOnce(taskType: string, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const claim = { tenantId: this.#tenantId, taskType, claimId: by.claimId };
     return this.#shared.retries.run(joinKey(Object.values(claim)), call, () => this.#takeOnce(claim, by, call));
@@ -138,7 +156,7 @@ export class Claimer {
     let intent = found;
     const take: Take = async (candidate) => {
       const next: Intent = { key: candidate.key, revision: candidate.revision };
-      const writes = [intentWrite(claim, intent, next), this.#taking(next.key, by, { revision: next.revision })];
+      const writes = [intentWrite(claim, intent, next), this.#intended(next, candidate, by)];
       const [, outcome] = await this.#records.batch(writes, call);
       if (outcome!.applied) return outcome!;
       // Either another claimer has the job, or an intent (of a retry or our own) must be settled first.
@@ -147,11 +165,12 @@ export class Claimer {
     for (let round = 0; round < MOST_ROUNDS; round++) {
       refuseIfOver(call);
       if (intent) {
-        const intended = this.#taking(intent.key, by, { revision: intent.revision });
-        const { applied, record } = await this.#records.write(intended, call);
+        const name = { space: 'kv', tenantId: this.#tenantId, key: intent.key } as const;
+        const [seen = null] = await this.#records.get([name], call);
+        const { applied, record } = await this.#records.write(this.#intended(intent, seen, by), call);
         if (applied) return record && { key: intent.key, record };
       }
-      const taken = await this.#takeFirst(taskType, take, call);
+      const taken = await this.#takeAny(taskType, by, take, call);
       if (taken) return taken;
       // No job is left for this claim, but a retry in another process may have claimed one meanwhile.
       const before = intent;
@@ -161,12 +180,44 @@ export class Claimer {
     throw overloaded('Too many retries of one claim at once');
   }
 
+  /**
+   * Returns the write that carries out an intent. How to take the job follows from its record at the revision of the
+   * intent; at another revision the write only finds out whether the claim has the job already.
+   */
+  #intended({ key, revision }: Intent, seen: StoredRecord | null, by: ClaimRequest): RecordWrite {
+    const way = seen?.revision === revision ? wayToTake(key, seen, by) : claimed(by);
+    return this.#taking(key, by, { ...way, expect: { revision } });
+  }
+
+  /** Claims the first ready job it can, else the first one with an expired lease if the claim takes those. */
+  async #takeAny(
+    taskType: string,
+    { takeExpired }: ClaimRequest,
+    take: Take,
+    call: EngineCall,
+  ): Promise<Taken | null | undefined> {
+    const taken = await this.#takeFirst(taskType, take, call);
+    return taken === null && takeExpired ? this.#takeFirstExpired(taskType, take, call) : taken;
+  }
+
+  /** Like `#takeFirst`, for jobs whose lease has ended. */
+  async #takeFirstExpired(taskType: string, take: Take, call: EngineCall): Promise<Taken | null | undefined> {
+    const group = this.#groupOf(taskType);
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const limit = Math.min(SPARE + group.spread + group.taking.size, MOST_CANDIDATES);
+      const { candidates, isCut } = await this.#expired.read({ taskType, limit }, call);
+      const taken = await this.#takeOneOf(candidates, group, take, call);
+      if (taken !== null || !isCut) return taken;
+    }
+    throw overloaded('Too many others claim jobs of this type at once');
+  }
+
   /** Claims the first ready job it can. Returns `null` when there is none, `undefined` when `take` stopped. */
   async #takeFirst(taskType: string, take: Take, call: EngineCall): Promise<Taken | null | undefined> {
     const group = this.#groupOf(taskType);
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const { candidates, isCut } = await this.#sharedScan(taskType, group, call);
-      const taken = await this.#takeOneOf(candidates, group, take, call);
+      const taken = await this.#takeOneOf(candidates, group, take, call, (key) => group.taken.has(key));
       if (taken !== null || !isCut) return taken;
     }
     throw overloaded('Too many others claim jobs of this type at once');
@@ -181,18 +232,19 @@ export class Claimer {
     return found ? { key: found.key, record: found } : null;
   }
 
-  /** Tries candidates one after the other, without reading again after a lost race. */
+  /** Tries candidates that are not stale one after the other, without reading again after a lost race. */
   async #takeOneOf(
     candidates: PlacedRecord[],
     group: ClaimGroup,
     take: Take,
     call: EngineCall,
+    isStale: (key: string) => boolean = () => false,
   ): Promise<Taken | null | undefined> {
     while (candidates.length > 0) {
       const candidate = this.#choose(candidates, group.spread);
       const { key } = candidate;
       const job = jobOf(key, candidate);
-      if (!job || group.taking.has(key) || group.taken.has(key)) continue;
+      if (!job || group.taking.has(key) || isStale(key)) continue;
       group.taking.add(key);
       try {
         refuseIfOver(call);
@@ -258,10 +310,10 @@ export class Claimer {
   }
 
   /** Returns the write that claims a job, idempotent per claim. */
-  #taking(key: string, by: ClaimRequest, expect: RecordWrite['expect']): RecordWrite {
+  #taking(key: string, by: ClaimRequest, way: Way): RecordWrite {
     const name = { space: 'kv', tenantId: this.#tenantId, key } as const;
     const requestId = `tidemark.claim ${by.claimId}`;
-    return { name, mode: 'merge', expect, ...claimed(by), requestId, requestIsNew: by.isNew };
+    return { name, mode: 'merge', ...way, requestId, requestIsNew: by.isNew };
   }
 
   #scan(range: Parameters<Records['scanPlaces']>[1], call: EngineCall): Promise<PlacedRecord[]> {
@@ -291,12 +343,14 @@ function newClaimGroup(): ClaimGroup {
   return { taking, taken, spread: 1, scanning: Promise.resolve(), next: undefined, joined: 0, waitUntil: never };
 }
 
-function mayClaim(record: StoredRecord): boolean {
-  const state = stateOf(record);
-  return state !== null && mayMove(state, 'claim');
+/** Returns how to claim a job in the state in which it was seen: a ready one, or one to take over from its holder. */
+function wayToTake(key: string, seen: StoredRecord, by: ClaimRequest): Way {
+  const job = jobOf(key, seen);
+  if (job && isHeld(job.state)) return { expect: unchangedSince(seen), ...takenOver(by, job.retryCount + 1) };
+  return { expect: pendingSince(seen.fields.get('run_at') ?? null), ...claimed(by) };
 }
 
-/** Returns the condition for claiming a job: it is pending and its `run_at` is unchanged. */
+/** Returns the condition for claiming a job: it is pending, and was not delayed since it was read. */
 function pendingSince(runAt: Uint8Array | null): RecordWrite['expect'] {
   const [state] = JOB_MOVES.claim.from;
   return { fields: new Map([...fieldsOf({ state }), ['run_at', runAt] as const]) };

@@ -2,6 +2,7 @@
 import type { RecordWrite } from '../engine/records.ts';
 import { fieldsOf } from '../tools/record-fields.ts';
 import { isHeld, type JobMoveName, targetOf } from './states.ts';
+import type { ParkTime } from './times.ts';
 
 /** The part of a conditional step that is applied when its conditions hold. */
 export type Move = Pick<RecordWrite, 'set' | 'stamps' | 'ttlMs'>;
@@ -13,9 +14,19 @@ const NO_CLAIM = { claim_id: null, timeout_at: null };
 /** Records of unfinished jobs never expire (KV-9). */
 const NO_TTL = null;
 
-export function claimed(by: { worker: string; claimId: string; leaseMs: number }): Move {
-  const values = { worker: by.worker, claim_id: by.claimId, run_at: null };
-  return move('claim', values, { timeout_at: by.leaseMs }, NO_TTL);
+interface NewHolder {
+  worker: string;
+  claimId: string;
+  leaseMs: number;
+}
+
+export function claimed(by: NewHolder): Move {
+  return hold('claim', by, {});
+}
+
+/** A claimer takes the job from a worker whose lease has ended. Counts a retry, as a sweep would. */
+export function takenOver(by: NewHolder, retryCount: number): Move {
+  return hold('takeOver', by, { retry_count: retryCount });
 }
 
 export function renewed(leaseMs: number): Move {
@@ -37,6 +48,12 @@ export function completed(claimId: string, resultRef: string | null, ttlMs: numb
 /** A worker returns the job for a retry. */
 export function sentBack(claimId: string, error: string, retryCount: number, delayMs: number | null): Move {
   return ready('sendBack', { retry_count: retryCount, ended_by: claimId, error }, delayMs);
+}
+
+/** A worker returns the job until a time, or for a delay, without counting a retry. */
+export function parked(claimId: string, when: ParkTime): Move {
+  if ('delayMs' in when) return ready('park', { parked_by: claimId }, when.delayMs);
+  return ready('park', { parked_by: claimId, run_at: when.untilMs }, null);
 }
 
 /** A worker fails the job permanently. */
@@ -67,9 +84,19 @@ export function released(): Move {
   return move('release', { run_at: null });
 }
 
+/** A delayed job becomes ready before its time. */
+export function woken(): Move {
+  return move('wake', { run_at: null });
+}
+
 /** The job keeps its state; it is only announced again. */
 export function signalled(): Move {
   return move('signal', {});
+}
+
+function hold(name: JobMoveName, { worker, claimId, leaseMs }: NewHolder, values: Values): Move {
+  const held = { worker, claim_id: claimId, run_at: null, ...values };
+  return move(name, held, { timeout_at: leaseMs }, NO_TTL);
 }
 
 function ready(name: JobMoveName, values: Values, delayMs: number | null): Move {

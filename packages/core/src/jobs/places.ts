@@ -11,6 +11,7 @@
 import { JOB_STATES } from '../contracts/jobs.ts';
 import type { Fields } from '../engine/records.ts';
 import { HELD_STATES } from './states.ts';
+import { TIME_DIGITS } from './times.ts';
 
 /** Job keys are this prefix, the type, a dot and the id (KV-6). */
 export const JOB_PREFIX = 'gbe.state.tasks.';
@@ -26,7 +27,6 @@ const WHOLE = /^(0|[1-9][0-9]{0,15})$/;
 const PRIORITY = /^-?(0|[1-9][0-9]{0,3})$/;
 /** A priority is from −1000 to 1000. The highest has the lowest rank. */
 const MIDDLE_RANK = 5000;
-const DIGITS = 15;
 
 /** Returns the job type in a key, or `null` when it is not a job key. */
 export function jobTypeOf(key: string): string | null {
@@ -64,7 +64,7 @@ export function placeRange(kind: string, type?: string): { from: string; to: str
 
 /** Formats a time for index keys. */
 export function padded(time: number | string): string {
-  return String(time).padStart(DIGITS, '0');
+  return String(time).padStart(TIME_DIGITS, '0');
 }
 
 /** Returns a field as a time, or `null` when it is not a valid time. */

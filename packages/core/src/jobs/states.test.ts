@@ -28,7 +28,7 @@ const MOVES = Object.keys(JOB_MOVES) as JobMoveName[];
 async function jobIn(state: JobState, store: Store): Promise<{ job: Job; claim: JobClaim }> {
   const { jobs } = store;
   await jobs.enqueue({ ...REF, maxRetries: 1 });
-  const claim = (await jobs.claim(REF, { worker: 'w' }))!;
+  const claim = (await jobs.claim(REF, { worker: 'w', lease: 1 }))!;
   if (state === 'pending') await jobs.fail(claim, { error: 'again' });
   if (state === 'running') await jobs.progress(claim, { currentStep: 1 });
   if (state === 'completed') await jobs.complete(claim);
@@ -46,10 +46,18 @@ const CALLS: Record<JobMoveName, (store: Store, seen: { job: Job; claim: JobClai
   advance: ({ jobs }, { claim }) => jobs.progress(claim, { currentStep: 2 }),
   complete: ({ jobs }, { claim }) => jobs.complete(claim),
   sendBack: ({ jobs }, { claim }) => jobs.fail(claim, { error: 'again' }),
+  park: ({ jobs }, { claim }) => jobs.park(claim, { delay: '1h' }),
   fail: ({ jobs }, { claim }) => jobs.fail(claim, { error: 'for good', retry: false }),
   takeBack: ({ jobs }, { job }) => recovered(jobs, job, 'lease ended'),
   giveUp: ({ jobs }, { job }) => recovered(jobs, { ...job, retryCount: 1, maxRetries: 1 }, 'lease ended'),
+  takeOver: async ({ jobs }, { job }) => {
+    // A pending job would be claimed without a take-over.
+    if (job.state === 'pending') return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await jobs.claim(REF, { worker: 'other', takeExpired: true });
+  },
   release: ({ jobs }, { job }) => recovered(jobs, job, 'due'),
+  wake: ({ jobs }) => jobs.wake(REF),
   signal: ({ jobs }, { job }) => recovered(jobs, job, 'not claimed'),
   announce: ({ jobs }, { job }) => recovered(jobs, job, 'not announced'),
   cancel: ({ jobs }) => jobs.cancel(REF),
@@ -85,7 +93,7 @@ describe('the job machine (KV-7)', () => {
     const leaving = MOVES.filter(
       (name) => HELD_STATES.every((it) => mayMove(it, name)) && !isHeld(targetOf(name) ?? null),
     );
-    expect(leaving).toEqual(['heartbeat', 'complete', 'sendBack', 'fail', 'takeBack', 'giveUp', 'cancel']);
+    expect(leaving).toEqual(['heartbeat', 'complete', 'sendBack', 'park', 'fail', 'takeBack', 'giveUp', 'cancel']);
   });
 
   it.for(MOVES.flatMap((name) => JOB_STATES.map((state) => [name, state] as const)))(

@@ -21,6 +21,7 @@ import {
   type ListedJobState,
   type NewJob,
   type OverdueJob,
+  type ParkUntil,
   type RecoveredJob,
 } from '../contracts/jobs.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -42,12 +43,24 @@ import {
   DEFAULT_LEASE_MS,
 } from './arguments.ts';
 import { Claimer, type ClaimRequest, type Taken } from './claims.ts';
-import { advanced, cancelled, completed, failed, type Move, renewed, requeued, sentBack } from './moves.ts';
+import {
+  advanced,
+  cancelled,
+  completed,
+  failed,
+  type Move,
+  parked,
+  renewed,
+  requeued,
+  sentBack,
+  woken,
+} from './moves.ts';
 import { scanJobs } from './placed.ts';
 import { placeRange } from './places.ts';
 import { jobName, jobOf, stateOf } from './record.ts';
 import { claimLost, JOB_MOVES, mayMove } from './states.ts';
 import { findOverdue, type RequestFields, recoverJob } from './sweeps.ts';
+import { checkParkTime } from './times.ts';
 
 export class Jobs implements JobStore {
   readonly #context: StoreContext;
@@ -85,15 +98,16 @@ export class Jobs implements JobStore {
 
   async claim(which: JobRef | { taskType: string }, options: ClaimOptions): Promise<ClaimedJob | null> {
     const it = checkObject(which, 'which') as Partial<JobRef>;
-    const { worker, lease, claimId } = checkObject(options, 'options') as unknown as ClaimOptions;
+    const { worker, lease, claimId, takeExpired } = checkObject(options, 'options') as unknown as ClaimOptions;
     const taskType = checkTaskType(it.taskType);
     const by = {
       worker: checkId(worker, 'worker'),
       leaseMs: checkOptionalDuration(lease, 'lease', DEFAULT_LEASE_MS),
       claimId: claimId === undefined ? this.#context.uuid() : checkClaimId(claimId),
       isNew: claimId === undefined,
+      takeExpired: checkOptionalBoolean(takeExpired, 'takeExpired'),
     };
-    const retryOptions = { worker, lease: by.leaseMs, claimId: by.claimId };
+    const retryOptions = { worker, lease: by.leaseMs, claimId: by.claimId, takeExpired: by.takeExpired };
     const ref = it.taskId === undefined ? null : checkJobRef(which, 'which');
     const write = this.#context.writeOf('jobs', 'claim', [ref ?? { taskType }, retryOptions]);
     const taken = await this.#context.write(options, write, async (call) => {
@@ -135,7 +149,9 @@ export class Jobs implements JobStore {
     const resultRef = checkReference(it.resultRef, 'resultRef', this.#context.limits.fieldBytes);
     const move = completed(held.claimId, resultRef, checkTtl(it.ttl));
     const retry = this.#context.writeOf('jobs', 'complete', [claim, result, options]);
-    return this.#moveHeld(held, move, options, retry, (state) => state === 'completed');
+    const wasDone = (record: StoredRecord) =>
+      textField(record, 'ended_by') === held.claimId && stateOf(record) === 'completed';
+    return this.#moveHeld(held, move, options, retry, wasDone);
   }
 
   async fail(
@@ -164,6 +180,30 @@ export class Jobs implements JobStore {
           (field) => [field, record.fields.get(field) ?? null] as const,
         );
         return (await this.#change(held, move, { fields: new Map(seen) }, call)) ?? CONFLICT;
+      }),
+    );
+  }
+
+  async park(claim: JobClaim, when: ParkUntil, options?: CallOptions): Promise<Job> {
+    const held = checkClaim(claim);
+    const move = parked(held.claimId, checkParkTime(when));
+    const retry = this.#context.writeOf('jobs', 'park', [claim, when, options]);
+    const wasDone = (record: StoredRecord) => textField(record, 'parked_by') === held.claimId;
+    return this.#moveHeld(held, move, options, retry, wasDone);
+  }
+
+  async wake(job: JobRef, options?: JobRequest): Promise<Job | null> {
+    const ref = checkJobRef(job);
+    const request = this.#request(options);
+    const { requestId } = request;
+    const retry = this.#context.writeOf('jobs', 'wake', [job, { ...options, requestId }]);
+    return this.#context.write(options, retry, (call) =>
+      this.#contention.settle(call, async () => {
+        const record = await this.#read(ref, call);
+        const stored = jobOf(this.#key(ref), record);
+        if (!stored || stored.runAt === undefined || !mayMove(stored.state, 'wake')) return stored;
+        const expect = { fields: fieldsOf({ state: stored.state, run_at: textField(record!, 'run_at') }) };
+        return (await this.#change(ref, woken(), expect, call, request)) ?? CONFLICT;
       }),
     );
   }
@@ -267,13 +307,13 @@ export class Jobs implements JobStore {
     );
   }
 
-  /** Performs a worker's move, conditional only on its claim. `isDone` recognises a move that was already made. */
+  /** Performs a worker's move, conditional only on its claim. `wasDone` recognises a move that was already made. */
   async #moveHeld(
     held: JobRef & { claimId: string },
     move: Move,
     options: CallOptions | undefined,
     retry: WriteCall,
-    isDone: (state: JobState) => boolean = () => false,
+    wasDone: (record: StoredRecord) => boolean = () => false,
   ): Promise<Job> {
     const name = jobName(this.#tenantId, held);
     const expect = { fields: fieldsOf({ claim_id: held.claimId }) };
@@ -281,8 +321,7 @@ export class Jobs implements JobStore {
       this.#records.write({ name, mode: 'merge', expect, ...move }, call),
     );
     const job = jobOf(name.key, record);
-    const wasDone = record && textField(record, 'ended_by') === held.claimId && job && isDone(job.state);
-    if (job && (applied || wasDone)) return job;
+    if (job && record && (applied || wasDone(record))) return job;
     throw claimLost(job?.state ?? null);
   }
 

@@ -67,11 +67,18 @@ export async function recoverJob(
 function recoveryFor(job: Job, reason: OverdueReason): { outcome: RecoveredJob['outcome']; move: Move } {
   if (reason === 'due') return { outcome: 'released', move: released() };
   if (!isHeldReason(reason)) return { outcome: 'signalled', move: signalled() };
-  if (job.retryCount < job.maxRetries) return { outcome: 'requeued', move: takenBack(job.retryCount + 1) };
+  if (hasRetriesLeft(job)) return { outcome: 'requeued', move: takenBack(job.retryCount + 1) };
+  return { outcome: 'failed', move: givenUpOn(job) };
+}
+
+/** Whether a job that its worker lost may be tried again. */
+export function hasRetriesLeft({ retryCount, maxRetries }: Job): boolean {
+  return retryCount < maxRetries;
+}
+
+/** Returns the move that fails a job whose worker is silent and whose retries are used up. */
+export function givenUpOn(job: Job): Move {
   const worker = job.worker === undefined ? 'its worker' : `worker ${job.worker}`;
   const times = job.maxRetries === 1 ? 'once' : `${job.maxRetries} times`;
-  return {
-    outcome: 'failed',
-    move: givenUp(`No sign of life from ${worker}, and the job was sent back ${times} already`),
-  };
+  return givenUp(`No sign of life from ${worker}, and the job was sent back ${times} already`);
 }

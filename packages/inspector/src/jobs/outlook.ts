@@ -11,7 +11,8 @@ export function outlookOf(job: Job, now: number): Outlook {
   const { state, taskType, worker = 'its worker', timeoutAt, runAt, error } = job;
   if (state === 'pending' && runAt !== undefined && runAt > now)
     return {
-      why: error === undefined ? 'It is scheduled for later.' : `It failed and waits for the next attempt: ${error}`,
+      // A parked job keeps the error of an earlier attempt.
+      why: `It is scheduled for later.${error === undefined ? '' : ` The last attempt that failed: ${error}`}`,
       next: `Workers of ${taskType} can claim it in ${durationText(runAt - now)}.`,
     };
   if (state === 'pending')

@@ -1,6 +1,6 @@
 /**
- * A worker claims jobs of one type, sends heartbeats while the handler runs, and completes or fails each job. When a
- * claim is lost, the handler's signal aborts and its result is ignored.
+ * A worker claims jobs of one type, sends heartbeats while the handler runs, and completes, parks or fails each job. When
+ * a claim is lost, the handler's signal aborts and its result is ignored.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -11,9 +11,10 @@ import {
   type Job,
   type JobRef,
   type JobStore,
+  type ParkUntil,
   type Store,
 } from '@tidemark/core';
-import { checkDuration, checkId, checkInteger } from '@tidemark/core/engine';
+import { checkDuration, checkId, checkInteger, checkOptionalBoolean, checkParkTime } from '@tidemark/core/engine';
 import { Alarm } from './alarm.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { retry } from './retry.ts';
@@ -26,6 +27,14 @@ export interface JobContext {
   signal: AbortSignal;
   /** Stores that the job has reached a step. */
   progress(currentStep: number, stepCount?: number): Promise<void>;
+  /**
+   * Returns the job to the queue until a time, or for a delay such as `'10m'`, once the handler has returned. The job is
+   * then neither completed nor counted as a retry, and the result of the handler is ignored. A later call replaces the
+   * time. If the handler throws, the job fails as usual.
+   *
+   * @throws `INVALID_ARGUMENT` for an invalid time or delay.
+   */
+  park(when: Duration | { until: number }): void;
 }
 
 /** The result of a handler. */
@@ -49,6 +58,8 @@ export interface WorkerOptions {
   concurrency?: number;
   /** How often to look for jobs while there are none. Default 1 s. */
   pollEvery?: Duration;
+  /** Also takes jobs whose lease has ended when no job is due, without waiting for a sweep. Default false. */
+  takeExpired?: boolean;
   /** How long a failed job waits before its retry. Default: no delay. */
   retryDelay?: Duration;
   /** Subscribes to notifications of new jobs. Returns a function that unsubscribes. */
@@ -99,6 +110,7 @@ class StoreWorker implements Worker {
   readonly #leaseMs: number;
   readonly #pollMs: number;
   readonly #concurrency: number;
+  readonly #takeExpired: boolean;
   readonly #stopping = new AbortController();
   readonly #alarm = new Alarm();
   #loops: Promise<unknown> | undefined;
@@ -112,6 +124,7 @@ class StoreWorker implements Worker {
     this.#pollMs = checkDuration(options.pollEvery ?? '1s', 'pollEvery');
     this.#concurrency = checkInteger(options.concurrency ?? 1, 'concurrency', 1);
     if (options.retryDelay !== undefined) checkDuration(options.retryDelay, 'retryDelay');
+    this.#takeExpired = checkOptionalBoolean(options.takeExpired, 'takeExpired');
     const { signal } = options;
     if (signal?.aborted) this.#stopping.abort();
     signal?.addEventListener('abort', () => this.#stopping.abort(), { once: true });
@@ -145,7 +158,8 @@ class StoreWorker implements Worker {
    * it took.
    */
   async #claim(): Promise<ClaimedJob | null> {
-    let call: ClaimCall = [{ taskType: this.#options.taskType }, { worker: this.#name, lease: this.#leaseMs }];
+    const [worker, lease, takeExpired] = [this.#name, this.#leaseMs, this.#takeExpired];
+    let call: ClaimCall = [{ taskType: this.#options.taskType }, { worker, lease, takeExpired }];
     try {
       return await retry(TRIES, async () => {
         try {
@@ -173,7 +187,7 @@ class StoreWorker implements Worker {
     }
   }
 
-  /** Runs the handler and returns the job as it ended, or `null` if the job was lost. */
+  /** Runs the handler and returns the job to announce, or `null` if the job was parked or lost. */
   async #handle(claim: ClaimedJob, heartbeats: Heartbeats): Promise<Job | null> {
     const { handler, retryDelay, onError } = this.#options;
     const progress = async (currentStep: number, stepCount?: number) => {
@@ -181,9 +195,15 @@ class StoreWorker implements Worker {
       const job = await heartbeats.guard(() => retry(TRIES, () => this.#jobs.progress(claim, step), heartbeats.signal));
       await this.#publish(job, 'progress');
     };
+    let parkUntil: ParkUntil | undefined;
+    const park = (when: Duration | { until: number }) => {
+      const wanted = typeof when === 'object' ? when : { delay: when };
+      checkParkTime(wanted);
+      parkUntil = wanted;
+    };
     let result: JobResult;
     try {
-      result = (await handler({ job: claim.job, signal: heartbeats.signal, progress })) ?? {};
+      result = (await handler({ job: claim.job, signal: heartbeats.signal, progress, park })) ?? {};
     } catch (error) {
       onError?.(error, claim);
       if (heartbeats.signal.aborted) return null;
@@ -191,6 +211,11 @@ class StoreWorker implements Worker {
       return heartbeats.guard(() => retry(TRIES, () => this.#jobs.fail(claim, failure)));
     }
     if (heartbeats.signal.aborted) throw heartbeats.signal.reason;
+    const when = parkUntil;
+    if (when) {
+      await heartbeats.guard(() => retry(TRIES, () => this.#jobs.park(claim, when)));
+      return null;
+    }
     return heartbeats.guard(() => retry(TRIES, () => this.#jobs.complete(claim, result)));
   }
 

@@ -1,5 +1,5 @@
 /** Jobs: enqueue, claim, the calls of a worker that holds a job, and the calls of a sweeper. */
-import type { JobRef } from '@tidemark/core';
+import type { JobRef, ParkUntil } from '@tidemark/core';
 import { JOB_ROUTES } from '@tidemark/wire/routes';
 import { created, json, NOTHING } from '../http/answer.ts';
 import { tagOf } from '../http/conditions.ts';
@@ -23,9 +23,9 @@ export const JOB_HANDLERS = bind(JOB_ROUTES, {
     return json({ items: await store.jobs.overdue(taskType, { ...options, threshold, limit }) });
   },
   'POST /v1/job-claims': async ({ store, body, options }) => {
-    const { taskType, taskId, worker, lease, claimId } = body;
+    const { taskType, taskId, worker, lease, claimId, takeExpired } = body;
     const which = taskId === undefined ? { taskType } : { taskType, taskId };
-    return json({ claim: await store.jobs.claim(which, { ...options, worker, lease, claimId }) });
+    return json({ claim: await store.jobs.claim(which, { ...options, worker, lease, claimId, takeExpired }) });
   },
   'GET /v1/jobs/{taskType}/{taskId}': async (call) => {
     const job = await call.store.jobs.get(jobOf(call), call.options);
@@ -50,6 +50,16 @@ export const JOB_HANDLERS = bind(JOB_ROUTES, {
   'POST /v1/jobs/{taskType}/{taskId}/fail': async (call) => {
     const { error, retry, delay, ttl } = call.body;
     return json(await call.store.jobs.fail(claimOf(call), { error, retry, delay, ttl }, call.options));
+  },
+  'POST /v1/jobs/{taskType}/{taskId}/park': async (call) => {
+    const { until, delay } = call.body;
+    // The store checks that exactly one of them is given.
+    return json(await call.store.jobs.park(claimOf(call), { until, delay } as ParkUntil, call.options));
+  },
+  'POST /v1/jobs/{taskType}/{taskId}/wake': async (call) => {
+    const job = await call.store.jobs.wake(jobOf(call), { ...call.options, requestId: call.body.requestId });
+    if (job) return json(job);
+    throw new Refusal(404, 'NOT_FOUND', 'There is no such job');
   },
   'POST /v1/jobs/{taskType}/{taskId}/cancel': async (call) => {
     const { ttl, requestId } = call.body;

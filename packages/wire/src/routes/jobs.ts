@@ -13,10 +13,12 @@ import {
   Job,
   NewJob as NewJobSchema,
   OverdueJob as OverdueJobSchema,
+  Park,
   Progress,
   Recover,
   Recovered,
   Requeue,
+  Wake,
 } from '../schemas/jobs.ts';
 import { routes } from './route.ts';
 
@@ -95,6 +97,20 @@ export const JOB_ROUTES = routes({
     body: Fail,
     answers: { 200: Job },
     problems: HELD_PROBLEMS,
+  },
+  'POST /v1/jobs/{taskType}/{taskId}/park': {
+    scope: 'jobs:write',
+    summary: 'Return a claimed job to the queue until a time, without counting a retry',
+    body: Park,
+    answers: { 200: Job },
+    problems: HELD_PROBLEMS,
+  },
+  'POST /v1/jobs/{taskType}/{taskId}/wake': {
+    scope: 'jobs:write',
+    summary: 'Make a delayed job ready before its time; any other job is returned unchanged',
+    body: Wake,
+    answers: { 200: Job },
+    problems: ['NOT_FOUND', 'OUTCOME_UNKNOWN'],
   },
   'POST /v1/jobs/{taskType}/{taskId}/cancel': {
     scope: 'jobs:write',

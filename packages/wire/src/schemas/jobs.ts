@@ -47,6 +47,7 @@ export const ClaimRequest = Type.Object({
   worker: Id,
   lease: Type.Optional(Duration),
   claimId: Type.Optional(Type.String()),
+  takeExpired: Type.Optional(Type.Boolean()),
 });
 export const Claimed = Type.Object({
   claim: Type.Union([
@@ -77,6 +78,12 @@ export const Fail = Type.Object({
   delay: Type.Optional(Duration),
   ttl: Type.Optional(Duration),
 });
+export const Park = Type.Object({
+  claimId: Type.String(),
+  until: Type.Optional(Count),
+  delay: Type.Optional(Duration),
+});
+export const Wake = Type.Object({ requestId: RequestId });
 export const Cancel = Type.Object({ ttl: Type.Optional(Duration), requestId: RequestId });
 export const Requeue = Type.Object({ delay: Type.Optional(Duration), requestId: RequestId });
 export const OverdueJob = shapeOf<Contract.OverdueJob>()({ job: Job, reason: Type.String() });

@@ -57,6 +57,29 @@ const WRONG: readonly [field: string, call: Call][] = [
   ['overdue', (jobs) => jobs.recover(null as never)],
 ];
 
+/** Arguments of calls and options that version 0.1 does not have. */
+const WRONG_WAITS: readonly [field: string, call: Call][] = [
+  ['when', (jobs) => jobs.park(claim, undefined as never)],
+  ['until', (jobs) => jobs.park(claim, {} as never)],
+  ['until', (jobs) => jobs.park(claim, { until: 1, delay: 1 })],
+  ['until', (jobs) => jobs.park(claim, { until: 1.5 })],
+  ['until', (jobs) => jobs.park(claim, { until: 1e15 })],
+  ['delay', (jobs) => jobs.park(claim, { delay: 0 })],
+  ['claimId', (jobs) => jobs.park({ ...ref('job') } as never, { delay: 1 })],
+  ['taskType', (jobs) => jobs.wake({ taskType: '*', taskId: 'job' })],
+  ['requestId', (jobs) => jobs.wake(ref('job'), { requestId: '' })],
+  ['takeExpired', (jobs) => jobs.claim(ref('job'), { worker: 'w', takeExpired: 'yes' as never })],
+];
+
+/** Expects that every call is refused for its field. */
+async function expectRefused(jobs: JobStore, wrong: readonly [field: string, call: Call][]): Promise<void> {
+  for (const [field, call] of wrong) {
+    const error = await expectCode('INVALID_ARGUMENT', `a wrong ${field} is refused`, () => call(jobs));
+    expectEqual(error.field, field, 'the error names the field');
+    expect(error.rule, `the error states the rule that ${field} broke`);
+  }
+}
+
 export const ARGUMENT_CASES: readonly ConformanceCase[] = [
   jobsCase({
     id: 'jobs/wrong-arguments',
@@ -66,11 +89,7 @@ export const ARGUMENT_CASES: readonly ConformanceCase[] = [
       const { jobs, kv } = bench.tenant;
       await held(bench, 'job');
       const before = await seen(bench, 'job');
-      for (const [field, call] of WRONG) {
-        const error = await expectCode('INVALID_ARGUMENT', `a wrong ${field} is refused`, () => call(jobs));
-        expectEqual(error.field, field, 'the error names the field');
-        expect(error.rule, `the error states the rule that ${field} broke`);
-      }
+      await expectRefused(jobs, WRONG);
       const known: OverdueJob = { job: before, reason: 'lease ended' };
       const state = await expectCode('INVALID_ARGUMENT', 'a held job is not due', () =>
         jobs.recover({ ...known, reason: 'due' }),
@@ -78,6 +97,16 @@ export const ARGUMENT_CASES: readonly ConformanceCase[] = [
       expectEqual(state.field, 'overdue.job.state', 'the error states what does not fit');
       expectEqual(await seen(bench, 'job'), before, 'the job is unchanged');
       expectEqual((await kv.scanPage('gbe.state.tasks.')).items.length, 1, 'no other job was created');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/wrong-waits',
+    title: 'an invalid time to park, job to wake or option to take expired leases is refused, and nothing is written',
+    proves: ['GEN-2', 'KV-7'],
+    async run(bench) {
+      const current = await held(bench, 'job');
+      await expectRefused(bench.tenant.jobs, WRONG_WAITS);
+      expectEqual(await seen(bench, 'job'), current.job, 'the job is unchanged');
     },
   }),
 ];

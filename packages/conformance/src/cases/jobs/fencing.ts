@@ -14,7 +14,7 @@ const WORKER_CALLS: readonly [name: string, call: (jobs: JobStore, claim: JobCla
 ];
 
 /** Expects that every call of the worker that lost the job is refused and changes nothing. */
-async function expectFenced(bench: Bench, taskId: string, claim: JobClaim, because: string): Promise<void> {
+export async function expectFenced(bench: Bench, taskId: string, claim: JobClaim, because: string): Promise<void> {
   const before = await seen(bench, taskId);
   for (const [name, call] of WORKER_CALLS) {
     await expectCode('CLAIM_LOST', `${name} is refused: ${because}`, () => call(bench.tenant.jobs, claim));
