@@ -108,14 +108,14 @@ describe('a claim whose reply is lost (GEN-8)', () => {
     let claims = 0;
     write = async (it, call) => {
       claims++;
-      await new Promise((resolve) => setTimeout(resolve, 60));
+      await new Promise((resolve) => setTimeout(resolve, 700));
       // As if another claimer had been faster: this one would go on to the next job.
       return { ...(await records.write({ ...it, expect: { revision: 0 } }, call)) };
     };
-    await expect(store.jobs.claim({ taskType: TYPE }, { worker: 'ada', timeoutMs: 30 })).rejects.toMatchObject({
+    await expect(store.jobs.claim({ taskType: TYPE }, { worker: 'ada', timeoutMs: 500 })).rejects.toMatchObject({
       code: 'OUTCOME_UNKNOWN',
     });
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await new Promise((resolve) => setTimeout(resolve, 700));
     expect(claims).toBe(1);
   });
 });
