@@ -1,7 +1,10 @@
 /** The events every append benchmark writes: made before the clock starts, the same shape for ours and the bare driver. */
-import type { RunEventInput } from '@tidemark/core';
+import type { RunEventEnvelope, RunEventInput } from '@tidemark/core';
 
-export function makeEvents(count: number, runOf: (index: number) => string): RunEventInput[] {
+/** An event with its whole envelope. */
+export type WholeEvent = RunEventInput & RunEventEnvelope;
+
+export function makeEvents(count: number, runOf: (index: number) => string): WholeEvent[] {
   return Array.from({ length: count }, (_, index) => ({
     eventId: crypto.randomUUID(),
     eventType: 'Progress',
