@@ -30,7 +30,7 @@ import {
   type RunPart,
   type RunReadOptions,
   type RunStore,
-  type StoreLimits,
+  type StoreInfo,
   type StoreWrite,
   smallParts,
   TidemarkError,
@@ -51,7 +51,11 @@ const DEFAULT_FETCH = 1_000;
 const MAX_FETCH = 10_000;
 const MAX_BATCH = 1_000;
 
-export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadWatch | null = null): RunStore {
+export function httpRuns(
+  transport: Transport,
+  { limits, tenantId: confinedTo }: Pick<StoreInfo, 'limits' | 'tenantId'>,
+  heads: HeadWatch | null = null,
+): RunStore {
   const tenantIn = (options: RunReadOptions | undefined) => tenantOf(transport, options);
 
   const encodeEvent = (event: RunEventInput): string => {
@@ -286,12 +290,12 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
   };
 
   if (heads) Object.assign(runs, heads.around(runs));
-  Object.assign(runs, filling(runs, transport.tenantId ?? undefined));
+  Object.assign(runs, filling(runs, confinedTo));
   return {
     ...runs,
     handle: (runId: string, defaults?: HandleDefaults) =>
       createHandle(runs as RunStore, checkId(runId, 'runId'), {
-        ...(transport.tenantId === null ? {} : { tenantId: transport.tenantId }),
+        ...(confinedTo === undefined ? {} : { tenantId: confinedTo }),
         ...defaults,
       }) as never,
   };
