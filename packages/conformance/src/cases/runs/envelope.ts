@@ -1,5 +1,13 @@
 /** The envelope: missing fields are filled in once per call, and all faults of an event are reported together (GEN-11). */
-import { isTidemarkError, type RunEventInput, replay, type Store, TidemarkError, withRetries } from '@tidemark/core';
+import {
+  defineProjection,
+  isTidemarkError,
+  type RunEventInput,
+  replay,
+  type Store,
+  TidemarkError,
+  withRetries,
+} from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
@@ -51,6 +59,18 @@ async function lostWrite(call: Promise<unknown>) {
   expect(isTidemarkError(error, 'OUTCOME_UNKNOWN') && error.write, 'the error carries the write');
   return error.write;
 }
+
+/** A projection whose handler fails. */
+const FAILING = defineProjection({
+  name: 'failing',
+  version: 1,
+  initial: {},
+  on: {
+    Note() {
+      throw new Error('as asked');
+    },
+  },
+});
 
 const FAULTY = {
   eventType: '',
@@ -160,14 +180,13 @@ export const ENVELOPE_CASES: readonly ConformanceCase[] = [
       await expectCode('INVALID_TRANSITION', 'transitions are checked', () =>
         run.append('RunResumed', {}, { rejectInvalidTransitions: true }),
       );
-      for (const [option, capability] of [
-        ['transaction', 'runs.transactions'],
-        ['projections', 'runs.inlineProjections'],
-      ] as const) {
-        if (bench.store.info.capabilities[capability]) continue;
-        const value = option === 'transaction' ? {} : [{ name: 'projection', version: 1 }];
-        await expectCode('UNSUPPORTED', `${option} is not ignored`, () => run.append('Note', {}, { [option]: value }));
-      }
+      const { capabilities } = bench.store.info;
+      const projected = capabilities['runs.inlineProjections'] ? 'PROJECTION_FAILED' : 'UNSUPPORTED';
+      await expectCode(projected, 'projections are applied', () => run.append('Note', {}, { projections: [FAILING] }));
+      if (!capabilities['runs.transactions'])
+        await expectCode('UNSUPPORTED', 'a transaction is not ignored', () =>
+          run.append('Note', {}, { transaction: {} }),
+        );
       const [event, ...others] = await wholeLog(bench.tenant, runId);
       expectEqual(others.length, 0, 'refused appends wrote nothing');
       const options = ['expectedSeq', 'rejectInvalidTransitions', 'transaction', 'projections'];
