@@ -1,4 +1,4 @@
-/** The kit through a client and a server of different versions, on SQLite. */
+/** Runs the kit through a client and a server of different versions, on SQLite. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -56,12 +56,12 @@ function setting(version: string, { httpStore }: Client, on: Server) {
   return {
     version,
     openUnderTest: () => openUnderTest(connect, on),
-    // A case that failed may have left a live read behind, which would look for its server for ever.
+    // A failed case may have left a live read behind, which would try to reach its server forever.
     stop: async () => void (await Promise.allSettled(clients.map((it) => it.close()))),
   };
 }
 
-/** A client on a new server with a file of its own. */
+/** Opens a client on a new server with its own file. */
 async function openUnderTest(connect: (url: string) => Promise<Store>, on: Server): Promise<StoreUnderTest> {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-versions-'));
   const open = async () => {

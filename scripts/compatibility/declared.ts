@@ -1,6 +1,6 @@
 /**
- * Cases of the kit that cannot pass between versions, each with its reason. The kit is that of today: it has cases for calls
- * that older versions do not have, and for behaviour that was changed on purpose since.
+ * Cases of the kit that cannot pass between versions, each with its reason. The kit is the current one: it has cases
+ * for calls that older versions do not have, and for behaviour that was changed on purpose since.
  */
 
 export const OLD_CLIENT_NEW_SERVER: Readonly<Record<string, string>> = {

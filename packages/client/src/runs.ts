@@ -30,6 +30,7 @@ import {
   type RunPart,
   type RunReadOptions,
   type RunStore,
+  refuseOldNames,
   type StoreInfo,
   type StoreWrite,
   smallParts,
@@ -212,6 +213,7 @@ export function httpRuns(
     },
 
     async deleteRun(runId, options?: RunReadOptions & { expectedSeq?: number }) {
+      refuseOldNames('deleteRun', options);
       const expectedSeq =
         options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 1);
       const headers: Record<string, string> = expectedSeq === undefined ? {} : { 'if-match': `"${expectedSeq}"` };
@@ -245,6 +247,7 @@ export function httpRuns(
     },
 
     async archiveRun(runId, options) {
+      refuseOldNames('archiveRun', options);
       const { location, expectedSeq, expectedRewrites } = membersOf(options);
       const body = bodyOf(
         transport.named('POST /v1/runs/{runId}/archive', { location, expectedSeq, expectedRewrites }),
@@ -326,6 +329,7 @@ function checkFetch(options: FetchOptions | undefined): { afterSeq: number; limi
 }
 
 function feedQuery(transport: Transport, options: FeedOptions | undefined) {
+  refuseOldNames('feed', options);
   const { cursor } = options ?? {};
   if (cursor !== undefined && (typeof cursor !== 'string' || cursor === ''))
     throw invalidArgument('cursor', 'a cursor of this feed', cursor);

@@ -8,6 +8,7 @@ export { corruptValue, Damage } from './checks/damage.ts';
 export { encodeJson } from './checks/json.ts';
 export { checkLabels } from './checks/labels.ts';
 export { checkDuration, checkInteger, checkLimit, checkOptionalDuration } from './checks/numbers.ts';
+export { refuseOldNames } from './checks/renamed.ts';
 export {
   checkId,
   checkObject,
