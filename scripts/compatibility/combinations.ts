@@ -8,6 +8,7 @@ import type { Store } from '@tidemark/core';
 import * as server from '@tidemark/server';
 import * as sqlite from '@tidemark/sqlite';
 import { NEW_CLIENT_OLD_SERVER, OLD_CLIENT_NEW_SERVER } from './declared.ts';
+import { withNewNames } from './names-of-0-1.ts';
 import { importReleased, installRelease, RELEASES } from './released.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -31,7 +32,8 @@ export const PAIRINGS: Pairing[] = Object.entries(RELEASES).flatMap(([version, c
     declared: OLD_CLIENT_NEW_SERVER,
     start: async () => {
       const old = await importReleased<Client>(installRelease(commit), '@tidemark/client');
-      return setting(version, old, NEW_SERVER);
+      const httpStore: Client['httpStore'] = async (options) => withNewNames(await old.httpStore(options));
+      return setting(version, { httpStore }, NEW_SERVER);
     },
   },
   {

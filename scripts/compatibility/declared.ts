@@ -15,6 +15,7 @@ export const OLD_CLIENT_NEW_SERVER: Readonly<Record<string, string>> = {
   'kv/deletes-and-touches-are-requests': '0.1 sends no request ids with delete and touch',
   'jobs/cancelled-once-for-a-request': '0.1 sends no request id with cancel',
   'agents/memory/requests-outlive-the-state': '0.1 sends no request id with deleteMemoryState',
+  'agents/arguments/save-memory-state': '0.1 refuses a wrong version by its old name, ifVersion',
 };
 
 export const NEW_CLIENT_OLD_SERVER: Readonly<Record<string, string>> = {
