@@ -9,7 +9,8 @@ import type { StoreWrite } from './writes.ts';
 export const ERROR_CODES = {
   INVALID_ARGUMENT: {
     retryable: false,
-    meaning: 'An argument breaks a rule; `field` and `rule` say which. Nothing was written.',
+    meaning:
+      'An argument breaks a rule; `field` and `rule` say which, and `errors` lists all faults of an event. Nothing was written.',
     remedy: 'Correct the argument.',
   },
   INVALID_PAYLOAD: {
