@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunEventInput, Store } from '@tidemark/core';
+import type { Store } from '@tidemark/core';
 import { postgresStore } from '@tidemark/postgres';
 import { copyStore, createRetention } from '@tidemark/runtime';
 import { sqliteStore } from '@tidemark/sqlite';
@@ -35,7 +35,7 @@ async function fill(store: Store, count: number): Promise<void> {
         [n + EVENTS_PER_RUN - 1, 'RunCompleted'],
       ] as const) {
         const { stepId: _, ...event } = events[at]!;
-        events[at] = { ...event, eventType } as RunEventInput;
+        events[at] = { ...event, eventType };
       }
     }
     await store.runs.appendEvents(events, { timeoutMs: 60_000 });

@@ -2,9 +2,12 @@
  * The events of every append benchmark: made before the clock starts, with the same shape for our store and the bare
  * driver.
  */
-import type { RunEventInput } from '@tidemark/core';
+import type { RunEventEnvelope, RunEventInput } from '@tidemark/core';
 
-export function makeEvents(count: number, runOf: (index: number) => string): RunEventInput[] {
+/** An event with its whole envelope. */
+export type WholeEvent = RunEventInput & RunEventEnvelope;
+
+export function makeEvents(count: number, runOf: (index: number) => string): WholeEvent[] {
   return Array.from({ length: count }, (_, index) => ({
     eventId: crypto.randomUUID(),
     eventType: 'Progress',

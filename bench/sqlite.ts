@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { RunEventInput, Store } from '@tidemark/core';
+import type { Store } from '@tidemark/core';
 import { sqliteStore } from '@tidemark/sqlite';
-import { appendAll, makeEvents } from './events.ts';
+import { appendAll, makeEvents, type WholeEvent } from './events.ts';
 import { atLeast, atMost, compareRates, type Figure, median, rateOf } from './measure.ts';
 
 const CALLERS = 64;
@@ -50,7 +50,7 @@ class RawDriver {
   }
 
   /** Returns the rows to insert, made before the clock starts. */
-  rowsOf(events: readonly RunEventInput[]): (string | number | null | Uint8Array)[][] {
+  rowsOf(events: readonly WholeEvent[]): (string | number | null | Uint8Array)[][] {
     return events.map((event) => {
       const runSeq = (this.#sequences.get(event.runId) ?? 0) + 1;
       this.#sequences.set(event.runId, runSeq);

@@ -5,6 +5,10 @@
 
 export const OLD_CLIENT_NEW_SERVER: Readonly<Record<string, string>> = {
   'general/admin-lists-removed-runs': '0.1 has no admin.listRemovedRuns',
+  'runs/envelope-is-filled': '0.1 does not fill in the envelope of appendEvent',
+  'runs/retried-write-keeps-its-ids': '0.1 does not fill in the envelope of appendEvent',
+  'runs/faults-are-reported-together': '0.1 reads only the first fault of an answer',
+  'runs/handle-takes-append-options': '0.1 takes no options of an append in a handle',
   'runs/full-refresh-starts-over': '0.1 does not send the option full of refreshSnapshot',
   'runs/export-has-the-whole-run': '0.1 has no runs.position',
   'runs/restored-payloads-can-be-read':
@@ -29,6 +33,7 @@ export const NEW_CLIENT_OLD_SERVER: Readonly<Record<string, string>> = {
   'general/admin-carries-consumed-pauses': '0.1 carries no consumed pauses',
   'general/admin-lists-removed-runs': '0.1 has no route for it',
   'general/erased-sessions-leave-a-mark': '0.1 leaves no mark of an erased session',
+  'runs/faults-are-reported-together': '0.1 reports only the first fault',
   'runs/batch-partly-refused-is-unknown': '0.1 calls a batch that was partly written rejected',
   'runs/verify-compares-the-snapshot': '0.1 does not compare snapshots',
   'runs/full-refresh-starts-over': '0.1 does not know the parameter full',

@@ -40,6 +40,12 @@ class Access(StoreCase):
         self.assertEqual(len(await (await self.open(OPERATOR, "acme")).load_history(trace)), 1)
         self.assertEqual(await (await self.open(OPERATOR)).load_history(trace), [])
 
+    async def test_of_a_token_decides_the_tenant_of_events(self) -> None:
+        store = await self.open(ACME)
+        run = new_name("run")
+        await store.runs.append_event({"runId": run, "eventType": "Note"})
+        self.assertEqual([it["tenantId"] for it in await store.runs.fetch_events(run)], ["acme"])
+
     async def test_of_an_operator_is_for_the_tenant_it_names(self) -> None:
         name = new_name("name")
         tenants = ["one", "t/w:o %2F", ".."]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
+import sys
 import time
 import unittest
+import unittest.mock
 import warnings
+from pathlib import Path
 
 from tidemark import StateStore, TidemarkError
 
@@ -66,6 +70,15 @@ class Connections(StoreCase):
         failure = await self.failure_of(self.proxied.load_memory_state(key))
         self.assertEqual((failure.code, failure.retryable), ("STORE_CLOSED", False))
 
+    async def test_respond_to_a_ping_as_long_as_the_server_does(self) -> None:
+        self.assertTrue(await self.proxied.ping())
+        await self.proxy.refuse()
+        self.proxy.hang_up()
+        store = await self.enterAsyncContext(StateStore(self.proxy.url, timeout=SHORT_SECONDS))
+        self.assertFalse(await store.ping())
+        await store.close()
+        self.assertEqual((await self.failure_of(store.ping())).code, "STORE_CLOSED")
+
     async def test_that_never_answer_time_out(self) -> None:
         peer = await self.enterAsyncContext(CannedPeer(None))
         store = await self.enterAsyncContext(StateStore(peer.url, timeout=SHORT_SECONDS))
@@ -85,13 +98,54 @@ class Loops(unittest.TestCase):
             await store.save_memory_state(key, {"turn": turn})
             self.assertEqual(await store.load_memory_state(key), {"turn": turn})
 
-        with warnings.catch_warnings():
-            # An event loop that ends leaves the store's connections unclosed.
+        for turn in range(3):
+            asyncio.run(save_and_load(turn))
+        asyncio.run(store.close())
+
+    def test_end_without_complaints_under_a_store_that_was_not_closed(self) -> None:
+        program = f"""
+import asyncio, gc
+from contextlib import aclosing
+from tidemark import StateStore
+
+store = StateStore({shared_server().url!r}, timeout={PATIENCE_SECONDS})
+
+async def main():
+    await asyncio.gather(*(store.load_memory_state("unknown") for _ in range(3)))
+    await store.runs.append_event({{"runId": "open-tail", "eventType": "RunStarted"}})
+    tail = store.runs.tail("open-tail")
+    await anext(tail)
+
+for _ in range(2):
+    asyncio.run(main())
+loop = asyncio.new_event_loop()
+loop.run_until_complete(store.load_memory_state("unknown"))
+loop.run_until_complete(loop.shutdown_asyncgens())
+loop.close()
+del store, loop
+gc.collect()
+"""
+        done = subprocess.run(
+            [sys.executable, "-X", "dev", "-W", "error", "-c", program],
+            cwd=Path(__file__).resolve().parents[1],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_that_were_closed_before_their_connections_cause_no_errors(self) -> None:
+        store = StateStore(shared_server().url, timeout=PATIENCE_SECONDS)
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(store.load_memory_state("unknown"))
+        loop.close()
+        del loop
+        failures: list[object] = []
+        with warnings.catch_warnings(), unittest.mock.patch.object(sys, "unraisablehook", failures.append):
             warnings.simplefilter("ignore", ResourceWarning)
-            for turn in range(3):
-                asyncio.run(save_and_load(turn))
-            del store
             gc.collect()
+            asyncio.run(store.close())
+        self.assertEqual(failures, [])
 
 
 class Answers(StoreCase):

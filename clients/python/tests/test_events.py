@@ -32,6 +32,17 @@ class Events(StoreCase):
         (stored,) = await self.store.load_history(trace)
         self.assertIsInstance(stored.ts, float)
 
+    async def test_saves_many_events_in_order_and_once(self) -> None:
+        trace = new_name("trace")
+        events = [event(trace, 1.0, number=number) for number in range(2_001)]
+        for large in events[100:120]:
+            large.payload["text"] = "x" * 500_000
+        for _ in range(2):
+            await self.store.save_events_bulk(iter(events))
+        stored = await self.store.load_history(trace)
+        self.assertEqual([it.payload["number"] for it in stored], list(range(2_001)))
+        await self.store.save_events_bulk([])
+
     async def test_is_empty_for_an_unknown_trace(self) -> None:
         self.assertEqual(await self.store.load_history(new_name("trace")), [])
 

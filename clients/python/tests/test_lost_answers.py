@@ -39,12 +39,14 @@ class LostAnswers(StoreCase):
             lambda: self.lossy.save_trajectory(name, name, {"query": "q", "steps": []}),
             lambda: self.lossy.save_planner_event(name, PlannerEvent("finish", 1.0, 0)),
             lambda: self.lossy.runs.append_event({"runId": name, "eventType": "Note"}),
+            lambda: self.lossy.save_events_bulk([StoredEvent(name, 2.0, "k"), StoredEvent(name, 3.0, "k")]),
+            lambda: self.lossy.kv.set_fields(name, {"a": 1}),
         ]
         for save in saves:
             self.proxy.losses = 2
             await save()
             self.assertEqual(self.proxy.losses, 0)
-        self.assertEqual(len(await self.store.load_history(name)), 1)
+        self.assertEqual(len(await self.store.load_history(name)), 3)
         self.assertEqual(len(await self.store.list_remote_bindings(name)), 1)
         self.assertEqual(await self.store.load_planner_state(name), {"step": 1})
         self.assertEqual([it.version for it in await self.store.list_memory(name)], [1])

@@ -42,6 +42,21 @@ class Records(StoreCase):
         self.assertIsNotNone(record.ttl)
         self.assertEqual(await self.store.kv.get_field(key, "b"), b"2")
 
+    async def test_have_fields_that_are_written_together(self) -> None:
+        key = new_name("key")
+        self.assertIsNone(await self.store.kv.set_fields(key, {"a": 1}, if_exists=True))
+        self.assertIsNone(await self.store.kv.get(key))
+        first = await self.store.kv.set_fields(key, {"a": 1, "b": b"\xff", "c": 0.5})
+        second = await self.store.kv.set_fields(key, {"a": None, "b": "2"}, if_exists=True)
+        record = await self.store.kv.get(key)
+        assert record is not None and first is not None and second is not None
+        self.assertEqual((record.fields, record.revision), ({"b": b"2", "c": b"0.5"}, second))
+        self.assertGreater(second, first)
+        self.assertIsNone(await self.store.kv.set_fields(key, {"b": None, "c": None}))
+        self.assertIsNone(await self.store.kv.get(key))
+        failure = await self.failure_of(self.store.kv.set_fields(key, {}))
+        self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "fields"))
+
     async def test_are_swapped_by_exactly_one_of_many(self) -> None:
         key = new_name("key")
         tries = [self.store.kv.compare_and_swap(key, "owner", None, f"worker-{n}") for n in range(20)]

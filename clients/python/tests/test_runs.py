@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import unittest
+import uuid
 from contextlib import aclosing
 from typing import Any
 
@@ -106,6 +107,38 @@ class Runs(StoreCase):
         self.assertEqual((await self.store.runs.refresh_snapshot(run, full=True))["folded"], 1)
         report = await self.store.runs.verify(run)
         self.assertEqual((report["ok"], report["snapshot"]), (True, {"runSeq": 1, "ok": True}))
+
+    async def test_fill_in_the_envelope_of_an_event(self) -> None:
+        run = new_name("run")
+        for _ in range(2):
+            await self.store.runs.append_event({"runId": run, "eventType": "UserSaid", "payload": {"text": "hi"}})
+        keyed = {"runId": run, "eventType": "UserSaid", "idempotencyKey": "message-7"}
+        results = [await self.store.runs.append_event(keyed) for _ in range(2)]
+        self.assertEqual([(it.run_seq, it.persisted) for it in results], [(3, True), (3, False)])
+        events = await self.store.runs.fetch_events(run)
+        self.assertEqual(len({it["eventId"] for it in events}), 3)
+        for event in events:
+            self.assertEqual(uuid.UUID(event["eventId"]).version, 4)
+            self.assertRegex(event["emittedAt"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$")
+            filled = [event[it] for it in ("tenantId", "projectId", "environmentId", "planId", "planVersion")]
+            self.assertEqual(filled, ["default", "default", "default", "default", "1"])
+            self.assertEqual((event["engineAttemptId"], event["logicalAttemptId"]), (1, 1))
+
+    async def test_report_all_faults_of_an_event(self) -> None:
+        faulty = {"runId": "", "eventType": "Note", "eventId": "1", "emittedAt": "yesterday", "engineAttemptId": 0}
+        failure = await self.failure_of(self.store.runs.append_event(faulty))
+        fields = ["runId", "eventId", "emittedAt", "engineAttemptId"]
+        self.assertEqual([it["field"] for it in failure.errors], fields)
+        self.assertEqual(failure.errors[0], {"field": failure.field, "rule": failure.rule})
+
+    async def test_have_a_snapshot_of_every_sequence(self) -> None:
+        run = new_name("run")
+        for event_type in ("RunStarted", "RunCompleted"):
+            await self.store.runs.append_event({"runId": run, "eventType": event_type})
+        snapshots = [await self.store.runs.project_snapshot(run, at_seq=it) for it in (1, None)]
+        self.assertEqual([it["status"] for it in snapshots], ["RUNNING", "COMPLETED"])
+        failure = await self.failure_of(self.store.runs.project_snapshot(new_name("run")))
+        self.assertEqual(failure.code, "RUN_NOT_FOUND")
 
     async def test_reject_an_append_behind_the_fence(self) -> None:
         run = new_name("run")

@@ -1,7 +1,7 @@
 """A client for Tidemark servers: state store and artifact store for PenguiFlow, runs, and records."""
 
 from .artifacts import ArtifactStore
-from .errors import TidemarkError, Write
+from .errors import InvalidValueError, TidemarkError, Write
 from .kv import Kv, Record
 from .models import (
     ArtifactRef,
@@ -22,6 +22,7 @@ __all__ = [
     "ArtifactRef",
     "ArtifactScope",
     "ArtifactStore",
+    "InvalidValueError",
     "Kv",
     "MemoryInfo",
     "PlannerEvent",

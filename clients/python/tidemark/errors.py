@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -38,6 +38,7 @@ class TidemarkError(Exception):
         rule: str | None = None,
         current: Any = None,
         write: Write | None = None,
+        errors: Sequence[Mapping[str, str]] = (),
         problem: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
@@ -52,6 +53,8 @@ class TidemarkError(Exception):
         """The invalid argument by its name on the wire: `payload.items[3].price`."""
         self.rule = rule
         """The violated rule, in words."""
+        self.errors = list(errors)
+        """All faults of a refused event, at most 20, each with `field` and `rule`. The first is `field` and `rule`."""
         self.current = current
         """The conflicting value in the store, if that caused the failure."""
         self.write = write
@@ -65,11 +68,26 @@ class TidemarkError(Exception):
         return f"{self.code}: {self.message}"
 
 
+class InvalidValueError(TidemarkError, ValueError):
+    """The error of a call with a bad argument, which is also a `ValueError`.
+
+    Its code is `INVALID_ARGUMENT`, `INVALID_PAYLOAD` or `PAYLOAD_TOO_LARGE`. Nothing was written.
+    """
+
+
+_BAD_VALUE = frozenset({"INVALID_ARGUMENT", "INVALID_PAYLOAD", "PAYLOAD_TOO_LARGE"})
+
+
+def class_of(code: str) -> type[TidemarkError]:
+    """Returns the class of the errors with a code."""
+    return InvalidValueError if code in _BAD_VALUE else TidemarkError
+
+
 def invalid_argument(field: str, rule: str) -> TidemarkError:
     """Returns an `INVALID_ARGUMENT` error."""
-    return TidemarkError("INVALID_ARGUMENT", f"{field} must be {rule}", field=field, rule=rule)
+    return InvalidValueError("INVALID_ARGUMENT", f"{field} must be {rule}", field=field, rule=rule)
 
 
 def invalid_payload(field: str, rule: str) -> TidemarkError:
     """Returns an `INVALID_PAYLOAD` error, for values that JSON would change or lose."""
-    return TidemarkError("INVALID_PAYLOAD", f"{field} must be {rule}", field=field, rule=rule)
+    return InvalidValueError("INVALID_PAYLOAD", f"{field} must be {rule}", field=field, rule=rule)

@@ -62,33 +62,38 @@ class Head:
 class Connection:
     """A connection to a server."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, transport: asyncio.Transport) -> None:
         self._reader = reader
-        self._writer = writer
+        # Not a `StreamWriter`: collected after its event loop was closed, it reports "Event loop is closed".
+        self._transport = transport
         self._head: Head | None = None
         self._is_clean = True
 
     @classmethod
     async def open(cls, address: Address) -> Connection:
         """Connects. Raises `OSError` if the server cannot be reached."""
+        loop = asyncio.get_running_loop()
         context = _trusted() if address.is_secure else None
-        return cls(*await asyncio.open_connection(address.host, address.port, ssl=context, limit=_MAX_HEAD_BYTES))
+        reader = asyncio.StreamReader(limit=_MAX_HEAD_BYTES, loop=loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        transport, _ = await loop.create_connection(lambda: protocol, address.host, address.port, ssl=context)
+        return cls(reader, transport)
 
     @property
     def is_reusable(self) -> bool:
         """Whether the last response was read completely and the server has not closed the connection."""
-        return self._is_clean and not self._writer.is_closing() and not self._reader.at_eof()
+        return self._is_clean and not self._transport.is_closing() and not self._reader.at_eof()
 
     def close(self) -> None:
         """Closes the connection at once and drops any exchange in progress."""
-        self._writer.transport.abort()
+        self._transport.abort()
 
     async def send(self, method: str, head: bytes, body: bytes) -> Head:
         """Sends a request and reads the head of the response, which may arrive before the whole request is sent."""
         self._is_clean = False
-        self._writer.write(head + body if len(body) < _PIECE_BYTES else head)
+        self._transport.write(head + body if len(body) < _PIECE_BYTES else head)
         if len(body) >= _PIECE_BYTES:
-            self._writer.write(body)
+            self._transport.write(body)
         answer = await self._read_head()
         while 100 <= answer.status < 200:
             answer = await self._read_head()

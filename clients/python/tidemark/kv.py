@@ -83,6 +83,28 @@ class Kv:
         write = Write("kv.set_field", {"key": key, "field": field, "value": value, "request_id": request_id})
         return (await self._write("PUT", _field_path(key, field), body, write))["revision"]
 
+    async def set_fields(
+        self,
+        key: str,
+        fields: Mapping[str, Value | None],
+        *,
+        if_exists: bool = False,
+        request_id: str | None = None,
+    ) -> int | None:
+        """Writes several fields in one step, keeps the others and the time to live, and returns the new revision.
+
+        `None` removes a field, and a record without fields is removed. Returns `None` if there is no record afterwards,
+        which also happens with `if_exists` for a missing record.
+        """
+        request_id = request_id or uuid.uuid4().hex
+        wire = {
+            check_id(it, "fields (field name)"): None if value is None else _to_wire(value, f"fields.{it}")
+            for it, value in fields.items()
+        }
+        arguments = {"key": key, "fields": fields, "if_exists": if_exists, "request_id": request_id}
+        body = {"fields": wire, "ifExists": if_exists, "requestId": request_id}
+        return (await self._write("PATCH", _path(key), body, Write("kv.set_fields", arguments)))["revision"]
+
     async def compare_and_swap(
         self, key: str, field: str, expected: Value | None, next: Value | None, *, request_id: str | None = None
     ) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncGenerator
 
 from .errors import TidemarkError
 from .http import Address, Connection
@@ -26,10 +27,12 @@ class Pool:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self.closed = asyncio.Event()
+        self._loop_end: AsyncGenerator[None, None] | None = None
 
     async def take(self, *, fresh: bool) -> Connection:
         """Takes a connection to be given back. With `fresh` it opens a new one, because the server may just be closing
         an idle one."""
+        await self._close_with_loop()
         if self._calls >= _MAX_CALLS:
             raise TidemarkError("OVERLOADED", f"{_MAX_CALLS} calls wait for a connection already; slow down")
         self._calls += 1
@@ -57,6 +60,7 @@ class Pool:
 
     async def open_live(self) -> Connection:
         """Opens a connection for a live read, to be closed with `end_live`."""
+        await self._close_with_loop()
         connection = await Connection.open(self._address)
         self._live.add(connection)
         if self.closed.is_set():
@@ -74,6 +78,29 @@ class Pool:
         for connection in self._live:
             connection.close()
         await self._quiet.wait()
+        self._close_idle()
+        if self._loop_end is not None:
+            await self._loop_end.aclose()
+
+    async def _close_with_loop(self) -> None:
+        """Makes the end of the event loop close the connections that are still open.
+
+        `asyncio.run` ends pending asynchronous generators while the loop still works. Without it, the connections of a
+        store that was not closed are reported when they are collected.
+        """
+        if self._loop_end is None:
+            self._loop_end = self._until_loop_ends()
+            await anext(self._loop_end)
+
+    async def _until_loop_ends(self) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            self._close_idle()
+            for connection in self._live:
+                connection.close()
+
+    def _close_idle(self) -> None:
         for connection, _ in self._idle:
             connection.close()
         self._idle.clear()

@@ -42,6 +42,9 @@ Alert = dict[str, Any]
 
 _MOST_HEADS = 10_000
 
+_Run = tuple[str | None, str]
+"""Tenant and id of a run. The server knows the tenant if the client does not."""
+
 
 class Runs:
     """Run events over HTTP."""
@@ -49,10 +52,14 @@ class Runs:
     def __init__(self, transport: Transport, on_alert: Callable[[Alert], None] | None = None) -> None:
         self._transport = transport
         self._on_alert = on_alert
-        self._heads: dict[tuple[str, str], int] = {}
+        self._heads: dict[_Run, int] = {}
 
     async def append_event(self, event: Mapping[str, Any], *, expected_seq: int | None = None) -> AppendResult:
-        """Appends an event, once per `idempotencyKey`. Absent members of the envelope get a default.
+        """Appends an event, once per `idempotencyKey`. Only `runId` and `eventType` are required.
+
+        Missing ids, times, attempts, scope and plan are filled in before the first attempt, so that retries and
+        `error.write` carry the same ids. Two events of an own type are stored as two unless both have the same
+        `idempotencyKey`. The error of a refused event has all of its faults in `errors`.
 
         With `expected_seq` it fails with `SEQ_CONFLICT` unless that is the run's last sequence.
         """
@@ -68,7 +75,7 @@ class Runs:
             body=encode(whole),
             write=Write("runs.append_event", arguments),
         )
-        run = (str(whole["tenantId"]), str(whole.get("runId")))
+        run = (whole.get("tenantId"), str(whole.get("runId")))
         # The head before the call began: responses may arrive out of order.
         known = self._heads.get(run)
         result = (await self._transport.call(request)).json()
@@ -104,6 +111,15 @@ class Runs:
         answer = await self._transport.find(Request("GET", f"/v1/runs/{segment_of(run_id, 'runId')}"))
         return None if answer is None else answer.json()
 
+    async def project_snapshot(self, run_id: str, *, at_seq: int | None = None) -> dict[str, Any]:
+        """Returns the snapshot with all events of the run, or with those up to `at_seq`.
+
+        Fails with `RUN_NOT_FOUND` for an unknown run.
+        """
+        query = {"atSeq": None if at_seq is None else _integer(at_seq, "atSeq")}
+        path = f"/v1/runs/{segment_of(run_id, 'runId')}/snapshot"
+        return (await self._transport.call(Request("GET", path, query))).json()
+
     async def list_quarantined(self, *, state: str = "quarantined", limit: int = 100) -> list[dict[str, Any]]:
         """Returns runs in which damage was found. `state` is `quarantined`, `released` or `any`."""
         query = {"state": state, "limit": _integer(limit, "limit")}
@@ -135,33 +151,36 @@ class Runs:
         path = f"/v1/runs/{segment_of(run_id, 'runId')}/integrity"
         return (await self._transport.call(Request("GET", path))).json()
 
-    async def _remember(self, run: tuple[str, str], known: int | None, run_seq: int) -> None:
+    async def _remember(self, run: _Run, known: int | None, run_seq: int) -> None:
         """Remembers the head of a run, and reports a run that lost events which this client saw (`HEAD_WENT_BACK`)."""
         is_back = known is not None and run_seq <= known
-        lost = is_back and not await self._is_rewritten(run)
+        head = await self._head_of(run) if is_back else None
         seen = self._heads.pop(run, 0)
         self._heads[run] = run_seq if is_back else max(seen, run_seq)
         if len(self._heads) > _MOST_HEADS:
             del self._heads[next(iter(self._heads))]
-        if lost and self._on_alert is not None:
+        # A redaction or a restore may explain a lower head, and so may a head that cannot be read.
+        if head is not None and head.get("rewrites", 0) == 0 and self._on_alert is not None:
             tenant_id, run_id = run
+            tenant_id = tenant_id or head.get("tenantId", _DEFAULT_NAME)
             alert = {"code": "HEAD_WENT_BACK", "severity": "P1", "tenantId": tenant_id, "runId": run_id}
             self._on_alert({**alert, "knownSeq": known, "currentSeq": run_seq})
 
-    async def _is_rewritten(self, run: tuple[str, str]) -> bool:
-        """Returns whether a redaction or a restore may explain a lower head; true if that is unknown."""
+    async def _head_of(self, run: _Run) -> dict[str, Any] | None:
         tenant_id, run_id = run
         request = Request("GET", f"/v1/runs/{segment_of(run_id, 'runId')}/head", {"tenantId": tenant_id})
         try:
-            return (await self._transport.call(request)).json().get("rewrites", 0) > 0
+            return (await self._transport.call(request)).json()
         except TidemarkError:
-            return True
+            return None
 
     def _envelope(self) -> RunEvent:
+        tenant = self._transport.tenant
         return {
             "eventId": str(uuid.uuid4()),
             "emittedAt": time_text(datetime.now(timezone.utc), "emittedAt"),
-            "tenantId": self._transport.tenant or _DEFAULT_NAME,
+            # Otherwise the server uses the tenant of the token, or `default`.
+            **({} if tenant is None else {"tenantId": tenant}),
             "projectId": _DEFAULT_NAME,
             "environmentId": _DEFAULT_NAME,
             "planId": _DEFAULT_NAME,

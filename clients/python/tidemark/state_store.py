@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from . import models
 from .artifacts import ArtifactStore
-from .errors import Write, invalid_argument, invalid_payload
+from .errors import TidemarkError, Write, invalid_argument, invalid_payload
 from .ids import check_id, check_prefix, segment_of
 from .kv import Kv
 from .native import build_trajectory
@@ -20,6 +20,8 @@ from .transport import Query, Request, Transport
 from .wire import names_of, of_wire, time_of_text, to_wire
 
 _MEMORY_PAGE = 1_000
+_EVENTS_PER_REQUEST = 1_000
+_BYTES_PER_REQUEST = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,15 @@ class StateStore:
         """Ends live reads and waits for pending calls."""
         await self._transport.close()
 
+    async def ping(self) -> bool:
+        """Returns whether the server and its engine respond."""
+        try:
+            return (await self._transport.call(Request("GET", "/v1/ping"))).json()["ok"]
+        except TidemarkError as error:
+            if error.code in ("UNAVAILABLE", "TIMEOUT", "OVERLOADED", "STORAGE_ERROR"):
+                return False
+            raise
+
     async def __aenter__(self) -> StateStore:
         return self
 
@@ -82,6 +93,16 @@ class StateStore:
         """Saves a runtime event. Saving the same event again changes nothing."""
         body = to_wire(models.StoredEvent, event)
         await self._save("save_event", {"event": names_of(models.StoredEvent, body)}, "/v1/flow-events", body)
+
+    async def save_events_bulk(self, events: Iterable[Any]) -> None:
+        """Saves runtime events in order, with as few requests as possible. Saving the same events again changes nothing.
+
+        A failure may leave the first events stored; calling the method again with all of them stores the others.
+        """
+        bodies = [to_wire(models.StoredEvent, event) for event in events]
+        write = Write("save_events_bulk", {"events": [names_of(models.StoredEvent, body) for body in bodies]})
+        for part in _parts([encode(body) for body in bodies]):
+            await self._transport.call(Request("POST", "/v1/flow-events", body=part, write=write))
 
     async def load_history(self, trace_id: str | None) -> list[Any]:
         """Returns all events of a trace by `ts`, then by insertion. `None` returns the events without a trace."""
@@ -209,6 +230,20 @@ class StateStore:
     async def _list(self, path: str, kind: type, query: Query | None = None) -> list[Any]:
         answer = await self._transport.call(Request("GET", path, query or {}))
         return [of_wire(kind, item) for item in answer.json()["items"]]
+
+
+def _parts(items: list[bytes]) -> Iterator[bytes]:
+    """Yields JSON arrays of the items, each small enough for one request."""
+    part: list[bytes] = []
+    size = 0
+    for item in items:
+        if part and (len(part) == _EVENTS_PER_REQUEST or size + len(item) > _BYTES_PER_REQUEST):
+            yield b"[" + b",".join(part) + b"]"
+            part, size = [], 0
+        part.append(item)
+        size += len(item)
+    if part:
+        yield b"[" + b",".join(part) + b"]"
 
 
 def _new_request_id() -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
-from .errors import TidemarkError, Write, invalid_argument
+from .errors import TidemarkError, Write, class_of, invalid_argument
 from .http import Address, Connection, Head, ProtocolError
 from .ids import check_id, segment_of
 from .pool import Pool
@@ -250,11 +250,12 @@ def _no_server(reason: str) -> TidemarkError:
 def error_of_problem(problem: Mapping[str, Any], write: Write | None) -> TidemarkError:
     """Rebuilds the error of a problem document."""
     code = problem["code"]
-    return TidemarkError(
+    return class_of(code)(
         code,
         str(problem.get("detail", code)),
         field=problem.get("field"),
         rule=problem.get("rule"),
+        errors=problem.get("errors", ()),
         current=problem.get("current"),
         write=write if code == "OUTCOME_UNKNOWN" else None,
         problem=problem,

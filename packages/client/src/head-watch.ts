@@ -23,7 +23,7 @@ export class HeadWatch {
     this.#onAlert = onAlert;
   }
 
-  /** Wraps the calls that return heads. Compares each head with the one known before the call began. */
+  /** Wraps the calls that return heads. Events must name their tenant. Compares each head with the one known before the call began. */
   around(runs: Calls): Calls {
     const { appendEvent, appendEvents, position } = runs;
     return {
@@ -55,16 +55,18 @@ export class HeadWatch {
 
   /** Returns the last known sequence of an event's run. The event has not been checked yet and may be any value. */
   #seqOf(event: RunEventInput | null | undefined): number | undefined {
-    return event ? this.#heads.get(headKey(event))?.seq : undefined;
+    return event?.tenantId === undefined
+      ? undefined
+      : this.#heads.get(headKey({ tenantId: event.tenantId, runId: event.runId }))?.seq;
   }
 
   async #appended(
-    { tenantId, runId }: { tenantId: string; runId: string },
+    { tenantId, runId }: RunEventInput,
     known: number | undefined,
     { runSeq, persisted }: AppendResult,
     position: Calls['position'],
   ): Promise<void> {
-    const run = { tenantId, runId };
+    const run = { tenantId: tenantId!, runId };
     const key = headKey(run);
     if (persisted && known !== undefined && runSeq <= known) await this.#confirm(run, known, position, runSeq);
     else if (persisted) {

@@ -12,10 +12,13 @@ import {
   checkOptionalBoolean,
   createHandle,
   type Duration,
+  eventRefusal,
   type FeedItem,
   type FeedOptions,
   type FetchOptions,
   type ForkOptions,
+  filledEvent,
+  filledEvents,
   type HandleDefaults,
   invalidArgument,
   isTidemarkError,
@@ -28,7 +31,7 @@ import {
   type RunReadOptions,
   type RunStore,
   refuseOldNames,
-  type StoreLimits,
+  type StoreInfo,
   type StoreWrite,
   smallParts,
   TidemarkError,
@@ -41,19 +44,30 @@ import { checkTenant, tenantIn as tenantOf } from './tenants.ts';
 import type { Transport } from './transport.ts';
 import { uuid } from './uuid.ts';
 
+const STAMPS = { uuid, clock: Date.now };
+
+type Appends = Pick<RunStore, 'appendEvent' | 'appendEvents'>;
+
 const DEFAULT_FETCH = 1_000;
 const MAX_FETCH = 10_000;
 const MAX_BATCH = 1_000;
 
-export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadWatch | null = null): RunStore {
+export function httpRuns(
+  transport: Transport,
+  { limits, tenantId: confinedTo }: Pick<StoreInfo, 'limits' | 'tenantId'>,
+  heads: HeadWatch | null = null,
+): RunStore {
   const tenantIn = (options: RunReadOptions | undefined) => tenantOf(transport, options);
 
   const encodeEvent = (event: RunEventInput): string => {
-    checkObject(event, 'event');
-    checkId(event.tenantId, 'tenantId');
-    checkTenant(transport, event.tenantId);
-    if (event.labels !== undefined) checkLabels(event.labels, 'labels');
-    return bodyOf(event, limits.eventPayloadBytes);
+    try {
+      checkObject(event, 'event');
+      checkTenant(transport, checkId(event.tenantId, 'tenantId'));
+      if (event.labels !== undefined) checkLabels(event.labels, 'labels');
+      return bodyOf(event, limits.eventPayloadBytes);
+    } catch (error) {
+      throw asEventRefusal(error);
+    }
   };
 
   const append = (body: string, options: AppendOptions | undefined, write: StoreWrite | undefined) => {
@@ -279,14 +293,32 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
   };
 
   if (heads) Object.assign(runs, heads.around(runs));
+  Object.assign(runs, filling(runs, confinedTo));
   return {
     ...runs,
     handle: (runId: string, defaults?: HandleDefaults) =>
-      createHandle(runs as RunStore, { uuid, clock: Date.now }, checkId(runId, 'runId'), {
-        ...(transport.tenantId === null ? {} : { tenantId: transport.tenantId }),
+      createHandle(runs as RunStore, checkId(runId, 'runId'), {
+        ...(confinedTo === undefined ? {} : { tenantId: confinedTo }),
         ...defaults,
       }) as never,
   };
+}
+
+/**
+ * Fills in the envelopes of events here and not on the server, so that a retry and `error.write` have the same ids.
+ */
+function filling({ appendEvent, appendEvents }: Appends, tenantId: string | undefined): Appends {
+  return {
+    appendEvent: async (event, options) => appendEvent(filledEvent(event, STAMPS, tenantId), options),
+    appendEvents: async (events, options) => appendEvents(filledEvents(events, STAMPS, tenantId), options),
+  };
+}
+
+/** Returns the error of an event that was refused before it was sent, in the form that the server's errors have. */
+function asEventRefusal(error: unknown): unknown {
+  if (!isTidemarkError(error) || error.code === 'TENANT_MISMATCH' || error.field === undefined) return error;
+  const { code, message, field, rule = '' } = error;
+  return eventRefusal(code, message, [{ field, rule }]);
 }
 
 function checkFetch(options: FetchOptions | undefined): { afterSeq: number; limit: number } {

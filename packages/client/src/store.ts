@@ -105,7 +105,7 @@ class HttpStore implements Store {
     this.#transport = transport;
     this.#info = info;
     this.#heads = heads;
-    this.runs = httpRuns(transport, info.limits, heads);
+    this.runs = httpRuns(transport, info, heads);
     this.kv = httpKv(transport, info.limits);
     this.jobs = httpJobs(transport, info.limits);
     this.agents = httpAgents(transport, info.limits);

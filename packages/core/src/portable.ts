@@ -23,6 +23,8 @@ export * from './contracts/index.ts';
 export { isTerminal, mayMove } from './jobs/states.ts';
 export { checkParkTime } from './jobs/times.ts';
 export { blameRun } from './projections/run-blame.ts';
+export { filledEvent, filledEvents } from './runs/envelope.ts';
+export { eventRefusal } from './runs/faults.ts';
 export { createHandle, type HandleDefaults } from './runs/handle.ts';
 export { smallParts } from './runs/parts.ts';
 export { RunFold, reduceRun } from './runs/reducer.ts';

@@ -41,12 +41,10 @@ import { recordOf } from './runs/prepare.ts';
 import { quarantineFindings } from './runs/quarantine-findings.ts';
 import { carriedPart } from './runs/restored.ts';
 import { Runs } from './runs/store.ts';
+import { DEFAULT_TENANT } from './runs/view.ts';
 import type { StoreContext } from './tools/context.ts';
 import { headKey } from './tools/head-memory.ts';
 import { withCalls } from './tools/with-calls.ts';
-
-/** The tenant of calls that name none (GEN-10). */
-export const DEFAULT_TENANT = 'default';
 
 /** The parts of a backend. Leave out the parts it lacks: calls to them throw `UNSUPPORTED` (GEN-7). */
 export interface Engine {

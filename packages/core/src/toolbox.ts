@@ -30,14 +30,15 @@ export { ChangeQueue } from './memory/watch.ts';
 export { type AppendPlan, planAppend, rewritten, seqConflict } from './runs/append.ts';
 export { damagedHead, FIRST_LINK, rollOf } from './runs/chain.ts';
 export { eventOfRow, OWN_FIELDS, ownValuesOf, ROW_FIELDS, type RowValue, rowOf } from './runs/event-forms.ts';
+export { eventRefusal } from './runs/faults.ts';
 export { defaultIdempotencyKey } from './runs/keys.ts';
 export { readLogPage } from './runs/log-page.ts';
 export { entryAfter } from './runs/quarantine-entry.ts';
 export { checkRemoval, planRestore, type RestorePlan } from './runs/restore-plan.ts';
 export { isRunType, nextRunStatus } from './runs/transitions.ts';
+export { DEFAULT_TENANT } from './runs/view.ts';
 export {
   assembleStore,
-  DEFAULT_TENANT,
   type Engine,
   engineOf,
   isNewLoss,

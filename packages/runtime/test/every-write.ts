@@ -66,8 +66,9 @@ async function* chunks(): AsyncGenerator<Uint8Array> {
 
 export const EVERY_WRITE: EveryWrite = {
   runs: {
-    appendEvent: async (ground) => [event(ground), { expectedSeq: 0 }],
-    appendEvents: async (ground) => [[event(ground), event(ground, 'other')]],
+    // Without ids: the store fills them in, and the error carries them.
+    appendEvent: async () => [{ runId: 'run', eventType: 'Progress' }, { expectedSeq: 0 }],
+    appendEvents: async (ground) => [[{ runId: 'run', eventType: 'Progress' }, event(ground, 'other')]],
     refreshSnapshot: async (ground) => {
       await withRun(ground);
       return ['run', { full: true }];

@@ -35,7 +35,7 @@ describe('backup', () => {
           runEvent(run, `${batch}.${index}`, { filler: 'x'.repeat(500) }),
         );
         for (const { idempotencyKey: key, eventId } of events)
-          notes.push({ kind: 'sent', run, key: key!, eventId, batch });
+          notes.push({ kind: 'sent', run, key: key!, eventId: eventId!, batch });
         const results = await store.runs.appendEvents(events);
         results.forEach(({ runSeq, eventId }, index) => {
           notes.push({ kind: 'acked', run, key: events[index]!.idempotencyKey!, eventId, runSeq });

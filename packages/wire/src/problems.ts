@@ -49,6 +49,7 @@ type Detail = Exclude<keyof ErrorDetails, 'cause' | 'write'>;
 const DETAILS: Readonly<Record<Detail, true>> = {
   field: true,
   rule: true,
+  errors: true,
   current: true,
   runId: true,
   runSeq: true,

@@ -10,6 +10,7 @@ import { BROKEN_CARRIED_RUNS } from './carried-runs.ts';
 import { BROKEN_CODECS } from './codec.ts';
 import { BROKEN_DAMAGE } from './damage.ts';
 import { BROKEN_ENDINGS } from './endings.ts';
+import { BROKEN_ENVELOPES } from './envelope.ts';
 import { BROKEN_GENERAL } from './general.ts';
 import { BROKEN_INLINE_PROJECTIONS } from './inline-projections.ts';
 import { BROKEN_JOB_ENDINGS } from './job-endings.ts';
@@ -31,6 +32,7 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_CODECS,
   ...BROKEN_ADMINS,
   ...BROKEN_APPENDS,
+  ...BROKEN_ENVELOPES,
   ...BROKEN_RUN_READS,
   ...BROKEN_REDACTIONS,
   ...BROKEN_QUARANTINES,

@@ -24,7 +24,7 @@ function appending(
       async appendEvent(event, options) {
         if (!Array.isArray(options?.projections)) return runs.appendEvent(event, options);
         const projections = options.projections as Projection<JsonObject>[];
-        return append({ event, options, projections, view: whole.forTenant(event.tenantId) });
+        return append({ event, options, projections, view: whole.forTenant(event.tenantId!) });
       },
     }),
   });
@@ -97,7 +97,7 @@ export const BROKEN_INLINE_PROJECTIONS: readonly BrokenStore[] = [
           const result = await runs.appendEvent(event, options);
           for (const projection of (options?.projections ?? []) as Projection<JsonObject>[]) {
             const key = keyOf(projection, event.runId);
-            const record = await whole.forTenant(event.tenantId).kv.get(key);
+            const record = await whole.forTenant(event.tenantId!).kv.get(key);
             for (const tenantId of (await whole.admin.listTenants()).items)
               await whole.forTenant(tenantId).kv.put(key, record!.fields);
           }

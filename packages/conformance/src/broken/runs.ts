@@ -5,6 +5,7 @@ import {
   deriveIdempotencyKey,
   isTidemarkError,
   type RunEventInput,
+  type RunEventWrite,
   type RunStore,
 } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
@@ -86,7 +87,7 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
     () => ({
       runs: (runs) => ({
         appendEvent(event, options) {
-          const { runId, stepId, logicalAttemptId, eventType, planId, planVersion } = event;
+          const { runId, stepId, logicalAttemptId, eventType, planId, planVersion } = event as RunEventWrite;
           const parts = { runId, stepId: stepId ?? null, logicalAttemptId, eventType, planId, planVersion };
           return runs.appendEvent(
             { ...event, idempotencyKey: event.idempotencyKey ?? deriveIdempotencyKey(parts) },
@@ -207,7 +208,7 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
 function keysPerStore() {
   const taken = new Map<string, { runId: string; result: AppendResult }>();
   const once = async (event: RunEventInput, append: () => Promise<AppendResult>) => {
-    const key = event.idempotencyKey ?? event.eventId;
+    const key = event.idempotencyKey ?? event.eventId!;
     const known = taken.get(key);
     if (known && known.runId !== event.runId) return { ...known.result, idempotent: true, persisted: false };
     const result = await append();

@@ -47,6 +47,18 @@ export const RULINGS: readonly Clause[] = [
   ),
   ...ruling('GEN-10', 'everything is keyed by tenant first'),
   ...ruling('GEN-10', 'row-level security allows batches of several tenants', '`packages/postgres/test/rls.test.ts`'),
+  ...ruling('GEN-11', 'the library fills the envelope once per call, and retries keep its ids'),
+  ...ruling(
+    'GEN-11',
+    'every write is replayed with the ids it was sent with, on every engine and over HTTP',
+    '`packages/runtime/test/replay.test.ts`',
+  ),
+  ...ruling(
+    'GEN-11',
+    'the server mints an id only for a request with an idempotency key, and else names both ways',
+    '`packages/server/test/envelope.test.ts`',
+  ),
+  ...ruling('GEN-11', 'the Python client fills the envelope', '`clients/python/tests/test_runs.py`'),
   ...ruling('GEN-12', 'a clock that steps back ends nothing early and never decreases the times of a run'),
   ...ruling(
     'GEN-12',

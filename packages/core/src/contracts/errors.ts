@@ -9,7 +9,8 @@ import type { StoreWrite } from './writes.ts';
 export const ERROR_CODES = {
   INVALID_ARGUMENT: {
     retryable: false,
-    meaning: 'An argument breaks a rule; `field` and `rule` say which. Nothing was written.',
+    meaning:
+      'An argument breaks a rule; `field` and `rule` say which, and `errors` lists all faults of an event. Nothing was written.',
     remedy: 'Correct the argument.',
   },
   INVALID_PAYLOAD: {
@@ -203,12 +204,22 @@ export const ERROR_CODES = {
 /** The stable, machine-readable code of an error. */
 export type ErrorCode = keyof typeof ERROR_CODES;
 
+/** One fault of a refused value. */
+export interface FieldFault {
+  /** The path of the invalid member, of at most 64 characters. */
+  field: string;
+  /** The rule that it breaks. */
+  rule: string;
+}
+
 /** The details of an error, besides its code and message. */
 export interface ErrorDetails {
   /** The path of the invalid argument: `payload.items[3].price`. */
   field?: string;
   /** The rule that it breaks: `1 to 512 UTF-8 bytes`. */
   rule?: string;
+  /** For a refused event: its faults, one per member and at most 20. The first is `field` and `rule`. */
+  errors?: readonly FieldFault[];
   /** The current value in the store: the run's last sequence, the memory state's version, … */
   current?: unknown;
   /**
@@ -253,6 +264,7 @@ export class TidemarkError extends Error {
   readonly outcome: 'rejected' | 'unknown';
   readonly field?: string;
   readonly rule?: string;
+  readonly errors?: readonly FieldFault[];
   readonly current?: unknown;
   readonly write?: StoreWrite;
   readonly runId?: string;

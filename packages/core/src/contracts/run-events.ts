@@ -41,8 +41,24 @@ export interface RunEventWrite extends RunEventEnvelope, CallerFields<'idempoten
   [extra: string]: unknown;
 }
 
-/** An event to append. Without an `idempotencyKey` the store derives one; see `RunStore.appendEvent`. */
-export interface RunEventInput extends RunEventEnvelope, Partial<CallerFields<'idempotencyKey'>> {
+/** Fields that an event to append must have. All others are optional or filled in. */
+type GivenField = 'runId' | 'eventType';
+
+/**
+ * An event to append. Only `runId` and `eventType` are required. Missing fields are filled in once per call, before the
+ * first attempt, so that every retry sends the same event:
+ *
+ * - `eventId`: a new version 4 UUID; `emittedAt`: the time of the call
+ * - `engineAttemptId` and `logicalAttemptId`: 1
+ * - `tenantId`: the tenant of the view, or `default`
+ * - `projectId`, `environmentId` and `planId`: `default`; `planVersion`: `1`
+ *
+ * Without an `idempotencyKey` the store derives one; see `RunStore.appendEvent`.
+ */
+export interface RunEventInput
+  extends RunEventExtensions,
+    CallerFields<GivenField>,
+    Partial<CallerFields<Exclude<SentField, GivenField>>> {
   [extra: string]: unknown;
 }
 

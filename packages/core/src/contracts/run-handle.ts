@@ -1,6 +1,6 @@
 /** A handle for one run, which fills in the fields that its events share. */
 import type { CallOptions, JsonObject } from './common.ts';
-import type { AppendResult, NamedProjection } from './run-appends.ts';
+import type { AppendOptions, AppendResult, NamedProjection } from './run-appends.ts';
 import type { LifecycleEventType, RunEventEnvelope, RunEventRecord, TypedEvent } from './run-events.ts';
 import type { RunSnapshot } from './run-state.ts';
 import type { EventSchemas, InputOf } from './schemas.ts';
@@ -17,20 +17,22 @@ export interface RunDefaults {
   projections?: readonly NamedProjection[];
 }
 
-/** Fields of one append through a handle. They replace the defaults of the handle. */
+/** Fields of the event and options of one append through a handle. They replace the defaults of the handle. */
 export type HandleEventFields = Partial<Omit<RunEventEnvelope, 'runId' | 'eventType' | 'payload'>> & {
+  /** Names the event within its run: a second append with the same key stores nothing. */
   idempotencyKey?: string;
-} & CallOptions;
+} & AppendOptions;
 
 /** One run, with the envelope of its events filled in. Every call is a call of `RunStore`. */
 export interface RunHandle {
   readonly runId: string;
   /**
    * Appends an event and returns its position. Creates a new `eventId` and sets `emittedAt` unless `fields` has them.
+   * `fields` also takes the options of an append, such as `expectedSeq`.
    *
    * Lifecycle types of runs and steps, except `RunPaused` and `RunResumed`, are stored once per attempt: a second
    * `StepStarted` of the same step is a duplicate unless it has another `logicalAttemptId`. All other types are stored
-   * with every call, unless `fields` has the same `idempotencyKey` or `eventId` as an earlier event.
+   * with every call: two `append('UserSaid', …)` are two events unless both have the same `idempotencyKey`.
    *
    * @throws The codes of `RunStore.appendEvent`.
    *
@@ -45,6 +47,7 @@ export interface RunHandle {
    * await run.append('NoteAdded', { text: 'paid' }, { idempotencyKey: 'note-7' });
    * await run.append('NoteAdded', { text: 'paid' }, { idempotencyKey: 'note-7' });
    * console.log(await run.headSeq()); // 4
+   * await run.append('NoteAdded', { text: 'sent' }, { expectedSeq: 4 });
    */
   append(eventType: string, payload?: JsonObject, fields?: HandleEventFields): Promise<AppendResult>;
   /** Yields all events that the run has now, as `RunStore.readEvents` does. */

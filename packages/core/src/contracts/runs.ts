@@ -179,7 +179,8 @@ export interface FeedOptions extends CallOptions {
  */
 export interface RunStore {
   /**
-   * Appends an event and returns its position.
+   * Appends an event and returns its position. Only `runId` and `eventType` are required; `RunEventInput` lists the
+   * values of missing fields. They are filled in once per call: a retry by `replay` or `withRetries` sends the same ids.
    *
    * An event whose idempotency key is already stored in the run is a duplicate: nothing is written, and the result is
    * the position of the stored event, even if `expectedSeq` no longer matches. Without an `idempotencyKey` the store
@@ -190,31 +191,21 @@ export interface RunStore {
    * - For all other types the key is the `eventId`. Every append is a new event unless it has the same `idempotencyKey`
    *   or the same `eventId` as an earlier one.
    *
-   * @throws `SEQ_CONFLICT` if `expectedSeq` is not the last sequence of the run; `current` is. `SCOPE_MISMATCH` if the
+   * @throws `INVALID_ARGUMENT` if a field is invalid; `errors` has all faults of the event, at most 20. `SEQ_CONFLICT` if `expectedSeq` is not the last sequence of the run; `current` is. `SCOPE_MISMATCH` if the
    * run belongs to another project or environment. `RUN_DELETED` or `RUN_ARCHIVED` if the run was removed.
    * `INVALID_TRANSITION` if `rejectInvalidTransitions` is set and the run does not allow the event. `INVALID_PAYLOAD`
    * if the payload is not plain JSON, `PAYLOAD_TOO_LARGE` if it exceeds `info.limits`. `PROJECTION_FAILED` if a handler
    * of `projections` throws. `OUTCOME_UNKNOWN` if the event may have been stored: call `replay` with `error.write`.
    *
    * @example
-   * const event = {
-   *   eventId: crypto.randomUUID(),
-   *   eventType: 'RunStarted',
-   *   emittedAt: new Date().toISOString(),
-   *   tenantId: 'acme',
-   *   projectId: 'shop',
-   *   environmentId: 'production',
-   *   runId: 'order-42',
-   *   planId: 'checkout',
-   *   planVersion: '1',
-   *   engineAttemptId: 1,
-   *   logicalAttemptId: 1,
-   *   payload: { by: 'ada' },
-   * };
+   * const event = { runId: 'order-42', eventType: 'RunStarted', payload: { by: 'ada' } };
    * const first = await store.runs.appendEvent(event);
    * const again = await store.runs.appendEvent(event);
    * console.log(first.runSeq, first.persisted); // 1 true
    * console.log(again.runSeq, again.persisted); // 1 false
+   * const message = { runId: 'order-42', eventType: 'UserSaid', payload: { text: 'hi' }, idempotencyKey: 'msg-7' };
+   * await store.runs.appendEvent(message);
+   * console.log((await store.runs.appendEvent(message)).persisted); // false
    */
   appendEvent(event: RunEventInput, options?: AppendOptions): Promise<AppendResult>;
   /**
@@ -227,19 +218,7 @@ export interface RunStore {
    * @throws The codes of `appendEvent`. `INVALID_ARGUMENT` if `expectedSeq` is used with events of several runs.
    *
    * @example
-   * const order = {
-   *   tenantId: 'acme',
-   *   projectId: 'shop',
-   *   environmentId: 'production',
-   *   runId: 'order-42',
-   *   planId: 'checkout',
-   *   planVersion: '1',
-   *   engineAttemptId: 1,
-   *   logicalAttemptId: 1,
-   * };
-   * const newEvent = (eventType: string) => {
-   *   return { ...order, eventId: crypto.randomUUID(), eventType, emittedAt: new Date().toISOString() };
-   * };
+   * const newEvent = (eventType: string) => ({ runId: 'order-42', eventType });
    * await store.runs.appendEvents([newEvent('RunStarted'), newEvent('OrderPlaced')], { expectedSeq: 0 });
    * try {
    *   await store.runs.appendEvents([newEvent('OrderPaid')], { expectedSeq: 1 });

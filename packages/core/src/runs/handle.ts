@@ -1,49 +1,40 @@
-/** A handle on one run: fills in the event envelope and delegates to the store. */
-import { timeText } from '../checks/numbers.ts';
+/** A handle on one run: adds the fields that its events share and delegates to the store, which fills in the rest. */
 import type { CallOptions, JsonObject } from '../contracts/common.ts';
 import type { EventDefinitions, RunEventInput, RunEventRecord } from '../contracts/run-events.ts';
 import type { HandleEventFields, RunDefaults, RunHandle } from '../contracts/run-handle.ts';
 import type { RunStore } from '../contracts/runs.ts';
 import type { EventSchemas } from '../contracts/schemas.ts';
-
-const DEFAULT_NAME = 'default';
-const DEFAULT_PLAN_VERSION = '1';
-
-/** Generates ids and times for new events. */
-export interface Stamps {
-  uuid(): string;
-  clock(): number;
-}
+import { DEFAULT_TENANT } from './view.ts';
 
 export type HandleDefaults = RunDefaults & { events?: EventDefinitions<EventSchemas> };
 
-export function createHandle(runs: RunStore, stamps: Stamps, runId: string, defaults: HandleDefaults): RunHandle {
-  const tenantId = defaults.tenantId ?? DEFAULT_NAME;
+export function createHandle(runs: RunStore, runId: string, defaults: HandleDefaults): RunHandle {
+  const { events, tenantId = DEFAULT_TENANT, projectId, environmentId, planId, planVersion, labels } = defaults;
+  const scope = { tenantId, projectId, environmentId, planId, planVersion };
+  const shared = labels === undefined ? scope : { ...scope, labels };
   const reading = { tenantId };
-  const { events } = defaults;
   const parsed = events ? (log: AsyncIterable<RunEventRecord>) => parseAll(events, log) : <T>(log: T) => log;
   return {
     runId,
     async append(eventType: string, payload?: JsonObject, fields: HandleEventFields = {}) {
       if (events) await events.parsePayload(eventType, payload);
-      const { signal, timeoutMs, ...envelope } = fields;
+      const { signal, timeoutMs, expectedSeq, rejectInvalidTransitions, transaction, projections, ...envelope } =
+        fields;
       const event: RunEventInput = {
-        eventId: stamps.uuid(),
-        eventType,
-        emittedAt: timeText(stamps.clock()),
-        runId,
-        tenantId,
-        projectId: defaults.projectId ?? DEFAULT_NAME,
-        environmentId: defaults.environmentId ?? DEFAULT_NAME,
-        planId: defaults.planId ?? DEFAULT_NAME,
-        planVersion: defaults.planVersion ?? DEFAULT_PLAN_VERSION,
-        engineAttemptId: 1,
-        logicalAttemptId: 1,
-        ...(defaults.labels === undefined ? {} : { labels: defaults.labels }),
+        ...shared,
         ...envelope,
+        runId,
+        eventType,
         ...(payload === undefined ? {} : { payload }),
       };
-      return runs.appendEvent(event, { signal, timeoutMs, projections: defaults.projections });
+      return runs.appendEvent(event, {
+        signal,
+        timeoutMs,
+        expectedSeq,
+        rejectInvalidTransitions,
+        transaction,
+        projections: projections ?? defaults.projections,
+      });
     },
     events: (options?: { afterSeq?: number } & CallOptions) =>
       parsed(runs.readEvents(runId, { ...options, ...reading })),

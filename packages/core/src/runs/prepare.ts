@@ -6,12 +6,14 @@ import { damagedAt, isDamagedPayload } from '../codec/failure.ts';
 import type { Payloads } from '../codec/payloads.ts';
 import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
 import { READ_FIELDS, SENT_FIELDS } from '../contracts/event-fields.ts';
-import type { RunEventRecord } from '../contracts/run-events.ts';
+import type { RunEventInput, RunEventRecord } from '../contracts/run-events.ts';
 import type { RunKey } from '../engine/run-key.ts';
 import type { PreparedEvent, StoredRunEvent } from '../engine/runs.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { corruptEvent, leafOf, undecodable } from './chain.ts';
+import { filledEvent } from './envelope.ts';
 import { checkedFields, decodedRecord, payloadContext } from './event-forms.ts';
+import { withAllFaults } from './faults.ts';
 import { defaultIdempotencyKey } from './keys.ts';
 import { checkTenant, type RunView } from './view.ts';
 
@@ -31,8 +33,18 @@ export interface Prepared {
   parentRunId: string | null;
 }
 
-/** Checks every field and encodes the event. */
+/** Checks every field and encodes the event. The error of a refused event has all of its faults. */
 export function prepareEvent(context: StoreContext, input: unknown, view: RunView): Prepared {
+  try {
+    return checkedEvent(context, input, view);
+  } catch (error) {
+    const check = (event: object) =>
+      checkedEvent(context, filledEvent(event as RunEventInput, context, view?.tenantId), view);
+    throw withAllFaults(error, input, check);
+  }
+}
+
+function checkedEvent(context: StoreContext, input: unknown, view: RunView): Prepared {
   const it = checkObject(input, 'event');
   const tenantId = checkId(it.tenantId, 'tenantId');
   checkTenant(view, tenantId);

@@ -32,6 +32,7 @@ import { withCalls } from '../tools/with-calls.ts';
 import { tombstoneError } from './append.ts';
 import { EventAppender, type InlineAppends } from './appender.ts';
 import { fetchLive } from './checked-page.ts';
+import { filledEvent, filledEvents } from './envelope.ts';
 import { exportParts } from './export.ts';
 import { FeedReader } from './feed.ts';
 import { forkRun } from './fork.ts';
@@ -85,7 +86,8 @@ export class Runs implements RunStore {
     this.#feed = new FeedReader(context, watched, view, this.#quarantine);
   }
 
-  async appendEvent(event: RunEventInput, options?: AppendOptions): Promise<AppendResult> {
+  async appendEvent(input: RunEventInput, options?: AppendOptions): Promise<AppendResult> {
+    const event = filledEvent(input, this.#context, this.#view?.tenantId);
     const [result] = await this.#appender.append(
       [event],
       options,
@@ -94,10 +96,11 @@ export class Runs implements RunStore {
     return result!;
   }
 
-  async appendEvents(events: readonly RunEventInput[], options?: AppendOptions): Promise<AppendResult[]> {
-    if (!Array.isArray(events)) throw invalidArgument('events', 'an array of events', events);
-    if (events.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, events.length);
-    if (events.length === 0) return [];
+  async appendEvents(inputs: readonly RunEventInput[], options?: AppendOptions): Promise<AppendResult[]> {
+    if (!Array.isArray(inputs)) throw invalidArgument('events', 'an array of events', inputs);
+    if (inputs.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, inputs.length);
+    if (inputs.length === 0) return [];
+    const events = filledEvents(inputs, this.#context, this.#view?.tenantId);
     return this.#appender.append(events, options, this.#context.writeOf('runs', 'appendEvents', [events, options]));
   }
 
@@ -318,7 +321,7 @@ export class Runs implements RunStore {
   ): TypedRunHandle<S>;
   handle(runId: string, defaults?: RunDefaults): RunHandle;
   handle(runId: string, defaults?: HandleDefaults) {
-    return createHandle(this, this.#context, checkId(runId, 'runId'), { tenantId: this.#view?.tenantId, ...defaults });
+    return createHandle(this, checkId(runId, 'runId'), { tenantId: this.#view?.tenantId, ...defaults });
   }
 }
 

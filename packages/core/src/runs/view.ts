@@ -2,6 +2,9 @@
 import { checkId } from '../checks/text.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 
+/** The tenant of calls that name none (GEN-10). */
+export const DEFAULT_TENANT = 'default';
+
 export type RunView = { tenantId: string } | null;
 
 /**

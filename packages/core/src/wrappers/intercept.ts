@@ -1,7 +1,9 @@
 /** Wraps a store so that every call, also on the views of tenants, passes through an interceptor. */
 import { factsOf, type MethodOf, type StoreDomain } from '../contracts/calls.ts';
 import type { CallOptions } from '../contracts/common.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
 import type { Store } from '../contracts/store.ts';
+import { filledEvent, filledEvents, type Stamps } from '../runs/envelope.ts';
 import { createHandle, type HandleDefaults } from '../runs/handle.ts';
 
 /** An intercepted call. */
@@ -69,8 +71,7 @@ export class InterceptedStore implements Store {
 
   /** Returns a handle whose calls pass through the interceptor too. */
   #handle(runId: string, defaults?: HandleDefaults) {
-    const stamps = { uuid: () => globalThis.crypto.randomUUID(), clock: Date.now };
-    return createHandle(this.runs, stamps, runId, { tenantId: this.inner.info.tenantId, ...defaults });
+    return createHandle(this.runs, runId, { tenantId: this.inner.info.tenantId, ...defaults });
   }
 
   #around<D extends StoreDomain>(
@@ -106,14 +107,29 @@ export class InterceptedStore implements Store {
           () => method.apply(target, args) as AsyncIterable<unknown>,
         );
     }
-    return (...args) =>
-      call.call(this.#interceptor, { ...where, args } as StoreCall, async (changed = args) =>
+    const complete = completionOf(where);
+    return (...given) => {
+      const args = complete(given);
+      return call.call(this.#interceptor, { ...where, args } as StoreCall, async (changed = args) =>
         method.apply(target, [...changed]),
       );
+    };
   }
 }
 
 type Method = (...args: unknown[]) => unknown;
+
+const STAMPS: Stamps = { uuid: () => globalThis.crypto.randomUUID(), clock: Date.now };
+
+/** Returns the function that fills in the events of an append, so that each attempt sends the same ids (GEN-11). */
+function completionOf({ domain, method, tenantId }: CallTarget): (args: unknown[]) => unknown[] {
+  if (domain !== 'runs') return (args) => args;
+  if (method === 'appendEvent')
+    return ([event, ...rest]) => [filledEvent(event as RunEventInput, STAMPS, tenantId), ...rest];
+  if (method === 'appendEvents')
+    return ([events, ...rest]) => [filledEvents(events as RunEventInput[], STAMPS, tenantId), ...rest];
+  return (args) => args;
+}
 
 /** A call without its arguments. */
 type CallTarget = Omit<StoreCall, 'args'>;

@@ -7,7 +7,7 @@ import type { RestoreResult, RunPart } from '../contracts/run-parts.ts';
 import type { ForkOptions, RunReadOptions } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
 import { forkRun } from '../runs/fork.ts';
-import { DEFAULT_TENANT } from '../store.ts';
+import { DEFAULT_TENANT } from '../runs/view.ts';
 import type { StoreCall } from './intercept.ts';
 import { exceeded, type GuardedCalls, type Proceed, type QuotaGuard } from './quota-guard.ts';
 import { bytesOfRun, payloadBytes, storedBytes } from './quota-usage.ts';

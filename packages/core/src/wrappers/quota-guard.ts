@@ -6,7 +6,7 @@ import { checkObject } from '../checks/text.ts';
 import { type CallName, factsOf } from '../contracts/calls.ts';
 import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { Store } from '../contracts/store.ts';
-import { DEFAULT_TENANT } from '../store.ts';
+import { DEFAULT_TENANT } from '../runs/view.ts';
 import { LruMap } from '../tools/lru-map.ts';
 import type { Interceptor, StoreCall } from './intercept.ts';
 import type { QuotaOptions, TenantQuota } from './quota-options.ts';

@@ -71,6 +71,16 @@ describe('eventsPerSecond', () => {
     await expect(store.runs.appendEvents(mixed)).rejects.toMatchObject(over('eventsPerSecond', 1));
     expect(await store.runs.headSeq('r2', { tenantId: 'other' })).toBe(0);
   });
+
+  it('applies to events that do not name their tenant', async () => {
+    const limits = { acme: { eventsPerSecond: 1 }, default: { eventsPerSecond: 1 } };
+    const store = withQuotas(memoryStore(), { limits, clock });
+    for (const { runs } of [store, store.forTenant('acme')]) {
+      await runs.appendEvent({ runId: 'r', eventType: 'UserSaid' });
+      const again = runs.appendEvents([{ runId: 'r', eventType: 'UserSaid' }]);
+      await expect(again).rejects.toMatchObject(over('eventsPerSecond', 1));
+    }
+  });
 });
 
 describe('runs', () => {

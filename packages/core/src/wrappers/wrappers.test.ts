@@ -7,6 +7,7 @@ import { memoryStore } from '../memory/store.ts';
 import { type LostEvent, withBatching } from './batching.ts';
 import { type StoreFailure, withFailSafe } from './fail-safe.ts';
 import { InterceptedStore, type StoreCall } from './intercept.ts';
+import { replay } from './replay.ts';
 import { withRetries } from './retrying.ts';
 
 type Fault = { code: ErrorCode; after?: boolean } | null;
@@ -144,6 +145,15 @@ describe('withRetries', () => {
     });
     await again.agents.saveMemoryState('m', { requestId: 'only a field' }, { requestId: 'q' });
     expect((await inner.agents.getMemoryRecord('m'))?.version).toBe(1);
+  });
+
+  it('sends the same ids with every attempt of an event that has none', async () => {
+    const { store, inner } = faulty((_, nth) => (nth === 1 ? { code: 'OUTCOME_UNKNOWN', after: true } : null));
+    const retried = withRetries(store, { firstDelay: 1 });
+    const said = { runId: 'r', eventType: 'UserSaid' };
+    await retried.runs.appendEvent(said);
+    await retried.runs.appendEvents([said, said]);
+    expect(await inner.runs.headSeq('r')).toBe(3);
   });
 
   it('reports an unknown outcome that no later attempt has settled', async () => {
@@ -317,6 +327,19 @@ describe('withBatching', () => {
         write: { domain: 'runs', method: 'appendEvent', args: [{ eventId: events[at]!.eventId }] },
       });
     expect(await batched.runs.appendEvent(events[1]!)).toMatchObject({ runSeq: 2, idempotent: true });
+  });
+
+  it('rejects each caller of a failed batch with the ids of its event', async () => {
+    const { store, inner } = faulty((_, nth) => (nth === 1 ? { code: 'OUTCOME_UNKNOWN', after: true } : null));
+    const batched = withBatching(store, { maxDelay: 1 });
+    const errors = await Promise.all(
+      [1, 2].map(() =>
+        batched.runs.appendEvent({ runId: 'r', eventType: 'UserSaid' }).catch((it: TidemarkError) => it),
+      ),
+    );
+    for (const error of errors) await replay(inner, (error as TidemarkError).write!);
+    expect(await inner.runs.headSeq('r')).toBe(2);
+    await batched.close();
   });
 
   it('resolves or rejects each caller of a batch of several runs separately', async () => {

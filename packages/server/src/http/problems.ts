@@ -104,6 +104,8 @@ function describe(error: TidemarkError, status: number): Problem {
     const value = error[name];
     if (value !== undefined) problem[name] = typeof value === 'string' ? shown(value) : value;
   }
+  if (error.errors)
+    problem.errors = error.errors.map(({ field, rule }) => ({ field: shown(field), rule: shown(rule) }));
   return problem;
 }
 

@@ -9,6 +9,7 @@ import { matchOf } from '../http/conditions.ts';
 import { problemOf } from '../http/problems.ts';
 import { turnToAppend } from '../limits/pacing.ts';
 import type { Shares } from '../limits/shares.ts';
+import { appendIdentified } from './event-ids.ts';
 import type { Call } from './route.ts';
 
 /** Lines in progress: as many as one commit takes, in the few chunks they arrive in. */
@@ -35,11 +36,12 @@ export async function append(
   if (Array.isArray(body)) {
     // The store rejects this list anyway.
     const events = body.length > MOST_EVENTS ? body : body.map(complete);
-    const results = await store.runs.appendEvents(events, options);
+    const results = await appendIdentified(events, (them) => store.runs.appendEvents(them, options));
     services.metrics.appendedEvents += results.filter((it) => it.persisted).length;
     return json({ items: results });
   }
-  const result = await store.runs.appendEvent(withKey(call, complete(body as RunEventInput)), options);
+  const event = withKey(call, complete(body as RunEventInput));
+  const result = await appendIdentified([event], ([it]) => store.runs.appendEvent(it!, options));
   if (result.persisted) services.metrics.appendedEvents++;
   return created(result.persisted, result);
 }
@@ -69,7 +71,8 @@ async function* appendLines(
   const { lineBytes, bodyMembers } = services.limits;
   const appendLine = async (line: Buffer) => {
     try {
-      const result = await store.runs.appendEvent(complete(eventOf(line, bodyMembers)), options);
+      const event = complete(eventOf(line, bodyMembers));
+      const result = await appendIdentified([event], ([it]) => store.runs.appendEvent(it!, options));
       return { status: result.persisted ? 201 : 200, ...result };
     } catch (error) {
       const problem = problemOf(error, response);

@@ -76,6 +76,11 @@ export const Problem = Type.Object(
     outcome: Type.Enum(['rejected', 'unknown']),
     field: Type.Optional(Type.String()),
     rule: Type.Optional(Type.String()),
+    errors: Type.Optional(
+      Type.Array(Type.Object({ field: Type.String(), rule: Type.String() }), {
+        description: 'All faults of a refused event, at most 20',
+      }),
+    ),
     current: Type.Optional(Json),
     runId: Type.Optional(Type.String()),
     runSeq: Type.Optional(Type.Integer()),

@@ -26,8 +26,8 @@ describe('the schema of events', () => {
     expect(Object.keys(record.properties)).toEqual(expect.arrayContaining(namesOf(fields)));
   });
 
-  it('requires the same fields as the table, except the key that the store derives', () => {
-    expect([...input.required].sort()).toEqual(required(sent).filter((name) => name !== 'idempotencyKey'));
+  it('requires the run and the type of an event to append, and all required fields of a stored event', () => {
+    expect([...input.required].sort()).toEqual(['eventType', 'runId']);
     expect([...record.required].sort()).toEqual(required(fields));
   });
 

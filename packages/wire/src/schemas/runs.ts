@@ -38,13 +38,14 @@ const EXTENSIONS = {
   sourceRunSeq: Type.Optional(Count),
 };
 
-/** The store derives a missing key. */
-const EVENT = { ...fieldSchemas(Contract.SENT_FIELDS), idempotencyKey: Type.Optional(Id), ...EXTENSIONS };
+const SENT = fieldSchemas(Contract.SENT_FIELDS);
+
+/** Missing fields are filled in, and a missing key is derived. An event needs an `eventId` or an `idempotencyKey`. */
+const EVENT = { ...Type.Partial(Type.Object(SENT)).properties, runId: Id, eventType: Id, ...EXTENSIONS };
 
 /** An event sent to `/v1/runs/{runId}/events`: the path names the run. */
-export interface EventOfRun
-  extends Omit<Contract.RunEventEnvelope, 'runId'>,
-    Partial<Pick<Contract.RunEventInput, 'runId' | 'idempotencyKey'>> {
+export interface EventOfRun extends Partial<Contract.RunEventInput> {
+  eventType: string;
   [extra: string]: unknown;
 }
 

@@ -35,7 +35,7 @@ const append = defineCommand({
     { line: 'runs append order-42 --type Note --expect-seq 9', shows: 'SEQ_CONFLICT', exit: 5 },
   ],
   async run({ store, out, io, args, options, settings, dryRun }) {
-    const { runs } = await store();
+    const { runs, info } = await store();
     const payload = await readObject(options.data, '--data', io);
     const [first] = await runs.fetchEvents(args.run, { limit: 1 });
     const event: RunEventInput = {
@@ -43,7 +43,7 @@ const append = defineCommand({
       eventType: options.type,
       emittedAt: new Date().toISOString(),
       runId: args.run,
-      tenantId: settings.tenant ?? first?.tenantId ?? 'default',
+      tenantId: settings.tenant ?? info.tenantId ?? first?.tenantId ?? 'default',
       projectId: options.project ?? first?.projectId ?? 'default',
       environmentId: options.environment ?? first?.environmentId ?? 'default',
       planId: options.plan ?? first?.planId ?? 'default',

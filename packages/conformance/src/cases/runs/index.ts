@@ -5,6 +5,7 @@ import { BATCH_CASES } from './batches.ts';
 import { BOUND_SNAPSHOT_CASES } from './bound-snapshots.ts';
 import { CONCURRENCY_CASES } from './concurrency.ts';
 import { DUPLICATE_CASES } from './duplicates.ts';
+import { ENVELOPE_CASES } from './envelope.ts';
 import { EXPORT_CASES } from './export.ts';
 import { FORK_CASES } from './forks.ts';
 import { ID_CASES } from './ids.ts';
@@ -36,6 +37,7 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...KEY_CASES,
   ...BATCH_CASES,
   ...VALIDATION_CASES,
+  ...ENVELOPE_CASES,
   ...PAYLOAD_CASES,
   ...ID_CASES,
   ...TENANCY_CASES,

@@ -1,0 +1,36 @@
+/**
+ * Which events of requests get an `eventId` from the store: those with an idempotency key. Without an id or a key, a
+ * retried request would store the event twice (GEN-11).
+ */
+import { isTidemarkError, type RunEventInput } from '@tidemark/core';
+import { eventRefusal } from '@tidemark/core/engine';
+import { isPlainObject } from '@tidemark/core/portable';
+
+const RULE = 'a version 4 UUID, unless the event has an idempotencyKey or the request an Idempotency-Key header';
+
+/** Whether the store would make an id for the event although a retry could not be recognised. */
+function isUnidentified(event: RunEventInput): boolean {
+  return isPlainObject(event) && event.eventId === undefined && event.idempotencyKey === undefined;
+}
+
+/**
+ * Appends events unless one of them is unidentified. The store refuses those because of the `null`, together with their
+ * other faults.
+ */
+export async function appendIdentified<T>(
+  events: readonly RunEventInput[],
+  append: (events: readonly RunEventInput[]) => Promise<T>,
+): Promise<T> {
+  if (!events.some(isUnidentified)) return append(events);
+  const refused = events.map((event) => (isUnidentified(event) ? ({ ...event, eventId: null } as never) : event));
+  return append(refused).catch((error: unknown) => {
+    throw namingBothWays(error);
+  });
+}
+
+function namingBothWays(error: unknown): unknown {
+  if (!isTidemarkError(error) || !error.errors?.some(({ field }) => field === 'eventId')) return error;
+  const errors = error.errors.map((fault) => (fault.field === 'eventId' ? { ...fault, rule: RULE } : fault));
+  if (error.field !== 'eventId') return Object.assign(error, { errors });
+  return eventRefusal(error.code, `eventId must be ${RULE}`, errors);
+}
