@@ -9,7 +9,7 @@ import type { ArtifactRetention } from '../contracts/artifacts.ts';
 import type { CallArgs, StoreDomain, WriteMethod } from '../contracts/calls.ts';
 import type { PayloadCodec } from '../contracts/codec.ts';
 import type { CallOptions } from '../contracts/common.ts';
-import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
+import { invalidArgument } from '../contracts/errors.ts';
 import type { StoreLimits, StoreOptions } from '../contracts/store.ts';
 import type { WriteArgs } from '../contracts/writes.ts';
 import type { EngineCall } from '../engine/call.ts';
