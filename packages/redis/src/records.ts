@@ -1,5 +1,6 @@
 /** The records primitive on Redis: a hash per record, changed by one script together with all its index entries. */
 import {
+  boundsOf,
   corruptValue,
   type EngineCall,
   type PlacedRecord,
@@ -11,13 +12,14 @@ import {
   type Records,
   type RecordWrite,
   type ScannedRecord,
+  type ScanRange,
   type StoredRecord,
 } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import type { Argument } from './connection.ts';
 import type { Hints } from './hints.ts';
 import { expiryMember, type Layout, recordOfMember } from './layout.ts';
-import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, prefixRange } from './lexical.ts';
+import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, rangeWithin } from './lexical.ts';
 import type { Merge } from './merge.ts';
 import {
   jobTypeOfRecord,
@@ -48,6 +50,9 @@ export interface RecordParts {
 type MarkedRecord = StoredRecord & Pick<ScannedRecord, 'damaged' | 'unsummed'>;
 
 const LOST_RECORD: MarkedRecord = { fields: NO_FIELDS, revision: 0, ttlMs: null, damaged: true };
+
+/** A record of a scan that reads only keys. */
+const KEY_ALONE: ParsedRecord = { fields: new Map(), revision: 0, expiresAt: null };
 
 class RedisRecords implements Records {
   readonly #parts: RecordParts;
@@ -155,17 +160,14 @@ class RedisRecords implements Records {
     return [...keys, this.#jobsKey(bucket, name.tenantId), this.#layout.tenants(bucket, 'job-places', name.tenantId)];
   }
 
-  async scan(
-    space: RecordSpace,
-    tenantId: string,
-    { prefix, after, limit }: { prefix: string; after: string | null; limit: number },
-    call: EngineCall,
-  ): Promise<ScannedRecord[]> {
+  async scan(space: RecordSpace, tenantId: string, range: ScanRange, call: EngineCall): Promise<ScannedRecord[]> {
     const key = (bucket: number) => this.#layout.names(bucket, space, tenantId);
-    const { buckets } = this.#layout;
-    const merge = mergeLexical(this.#commands, buckets, key, prefixRange(prefix, after), limit, call);
+    const { limit, reverse, keysOnly } = range;
+    const within = rangeWithin(boundsOf(range), reverse);
+    const merge = mergeLexical(this.#commands, this.#layout.buckets, key, within, limit, call);
     const nameOf = (member: string) => ({ name: { space, tenantId, key: member }, key: member });
-    return this.#collect(merge, limit, nameOf, call);
+    const read = (name: RecordName) => (keysOnly ? this.#look(name, call) : this.#parse(name, call));
+    return this.#collect(merge, limit, nameOf, read, call);
   }
 
   async scanPlaces(tenantId: string, range: PlaceRange, call: EngineCall): Promise<PlacedRecord[]> {
@@ -178,7 +180,7 @@ class RedisRecords implements Records {
       const [place, key] = member.split('\0') as [string, string];
       return { name: { space: 'kv', tenantId, key } as const, key, place };
     };
-    return this.#collect(merge, limit, nameOf, call);
+    return this.#collect(merge, limit, nameOf, (name) => this.#parse(name, call), call);
   }
 
   /**
@@ -188,6 +190,7 @@ class RedisRecords implements Records {
     merge: Merge<Buffer>,
     limit: number,
     nameOf: (member: string) => T,
+    readOne: (name: RecordName) => Promise<ParsedRecord | null>,
     call: EngineCall,
   ): Promise<(Omit<T, 'name'> & MarkedRecord)[]> {
     const found: (Omit<T, 'name'> & MarkedRecord)[] = [];
@@ -195,7 +198,7 @@ class RedisRecords implements Records {
       const wanted = limit - found.length;
       const entries = (await merge.take(wanted)).map((member) => nameOf(member.toString()));
       const names = entries.map(({ name }) => name);
-      const read = await Promise.all(names.map((name) => this.#parse(name, call)));
+      const read = await Promise.all(names.map(readOne));
       const records = await this.#withTimes(read, names, call);
       for (const [at, { name, ...entry }] of entries.entries()) {
         const [record, { damaged, unsummed } = {}] = [records[at], read[at] ?? {}];
@@ -276,6 +279,13 @@ class RedisRecords implements Records {
       name,
       (await this.#commands.read(bucket, ['HGETALL', this.#layout.record(bucket, name)], call)) as Buffer[],
     );
+  }
+
+  /** Checks that a record exists, and reads nothing of it. */
+  async #look(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
+    const bucket = this.#layout.bucketOfRecord(name);
+    const exists = await this.#commands.read(bucket, ['EXISTS', this.#layout.record(bucket, name)], call);
+    return exists === 1 ? KEY_ALONE : null;
   }
 
   /** Reads the clock only if a record expires, from the server that holds the record. */
