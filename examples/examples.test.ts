@@ -51,7 +51,8 @@ describe('examples', () => {
   });
 
   it('reads keys and values in the style of Level', () => {
-    const output = "[ 'banana', 'cherry' ]\n[ [ 'date', 'DATE' ], [ 'cherry', 'CHERRY' ] ]\n[ 'apple', 'date' ] DATE undefined\n";
+    const output =
+      "[ 'banana', 'cherry' ]\n[ [ 'date', 'DATE' ], [ 'cherry', 'CHERRY' ] ]\n[ 'apple', 'date' ] DATE undefined\n";
     expect(run(join(here, 'level-style.ts'))).toBe(output);
     expect(run(join(here, 'level-style.ts'), 'sqlite:level.db')).toBe(output);
   });

@@ -13,6 +13,7 @@ import {
   Damage,
   invalidArgument,
   type KvChange,
+  type KvCountOptions,
   type KvEntry,
   type KvScanOptions,
   type KvScanPageOptions,
@@ -46,17 +47,18 @@ const FIRST_PAGE = 16;
 export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvStore {
   async function scanPage(prefix: string, options?: KvScanPageOptions): Promise<Page<KvEntry>> {
     checkPrefix(prefix, 'prefix');
+    const { filter, reverse, keysOnly, ...range }: KvScanPageOptions = { ...options };
     const form = {
-      ...checkKeyRange({ ...options }),
-      ...(checkOptionalBoolean(options?.reverse, 'reverse') && { reverse: true }),
-      ...(checkOptionalBoolean(options?.keysOnly, 'keysOnly') && { keysOnly: true }),
+      ...checkKeyRange(range),
+      ...(checkOptionalBoolean(reverse, 'reverse') && { reverse: true }),
+      ...(checkOptionalBoolean(keysOnly, 'keysOnly') && { keysOnly: true }),
     };
     // A server of version 0.1 would ignore these options and return other records.
     if (transport.usesOldNames && Object.keys(form).length > 0)
       throw new TidemarkError('UNSUPPORTED', 'The server is too old for ranges, reverse scans and scans of keys');
-    const filter = filterToWire(options?.filter, fieldBytes);
-    const body = JSON.stringify({ prefix, filter, ...form, ...checkPage(options, 100) });
-    const { items, ...rest } = await transport.call({ ...targetOf('POST /v1/kv-scan'), body }, options);
+    const wire = { prefix, filter: filterToWire(filter, fieldBytes), ...form, ...checkPage(options) };
+    const request = { ...targetOf('POST /v1/kv-scan'), body: JSON.stringify(wire) };
+    const { items, ...rest } = await transport.call(request, options);
     // The overloads of the contract type entries without records as keys.
     return { items: items.map(entryOfWire) as KvEntry[], ...rest };
   }
@@ -172,14 +174,14 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
 
     async count(prefix, options) {
       checkPrefix(prefix, 'prefix');
-      const filter = filterToWire(options?.filter, fieldBytes);
-      const body = JSON.stringify({ prefix, filter, ...checkKeyRange({ ...options }) });
+      const { filter, ...range }: KvCountOptions = { ...options };
+      const body = JSON.stringify({ prefix, filter: filterToWire(filter, fieldBytes), ...checkKeyRange(range) });
       return transport.call({ ...targetOf('POST /v1/kv-count'), body }, options);
     },
 
     async deletePrefix(prefix, options) {
       const range = { prefix: checkPrefix(prefix, 'prefix'), ...checkKeyRange({ ...options }) };
-      const body = JSON.stringify({ ...range, ...checkPage(options, 100) });
+      const body = JSON.stringify({ ...range, ...checkPage(options) });
       const write = transport.writeOf('kv', 'deletePrefix', [prefix, options]);
       return transport.call({ ...targetOf('POST /v1/kv-delete'), body, write }, options);
     },
@@ -192,8 +194,8 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
   };
 }
 
-function checkPage(options: PageOptions | undefined, defaultLimit: number) {
-  const limit = checkLimit(options?.limit, defaultLimit, 1_000);
+function checkPage(options: PageOptions | undefined) {
+  const limit = checkLimit(options?.limit, 100, 1_000);
   const cursor = options?.cursor;
   if (cursor !== undefined && typeof cursor !== 'string')
     throw invalidArgument('cursor', 'one that this list gave as `next`', cursor);

@@ -1,4 +1,5 @@
 /** The records primitive on Redis: a hash per record, changed by one script together with all its index entries. */
+import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import {
   boundsOf,
   corruptValue,
@@ -145,7 +146,9 @@ class RedisRecords implements Records {
     const outcomes = new Map<RecordWrite, RecordOutcome>();
     for (const write of [...conditional, ...writes]) {
       if (outcomes.has(write)) continue;
-      const outcome = await this.write(write, call);
+      const outcome = await this.write(write, call).catch((error: unknown) => {
+        throw [...outcomes.values()].some(({ applied }) => applied) ? partlyStored(error) : error;
+      });
       outcomes.set(write, outcome);
       if (!outcome.applied) break;
     }
@@ -316,6 +319,12 @@ class RedisRecords implements Records {
   #jobsKey(bucket: number, tenantId: string): string {
     return this.#layout.tenants(bucket, 'jobs', tenantId);
   }
+}
+
+/** The writes before the failed one are stored, so an error that reports nothing written would be wrong. */
+function partlyStored(cause: unknown): unknown {
+  if (isTidemarkError(cause, 'OUTCOME_UNKNOWN')) return cause;
+  return new TidemarkError('OUTCOME_UNKNOWN', 'Some of the writes are stored; send them again', { cause });
 }
 
 export function redisRecords(parts: RecordParts): Records {

@@ -77,6 +77,7 @@ const SHOW_NO_PAYLOADS = [
   'GET /v1/runs/{runId}/head',
   'GET /v1/runs/{runId}/integrity',
   'GET /v1/quarantines',
+  'POST /v1/kv-count',
   'GET /v1/jobs',
   'GET /v1/job-types',
   'GET /v1/jobs-overdue',
@@ -107,8 +108,10 @@ describe('callers without credentials', () => {
   });
 });
 
-/** A caller that may read runs may list which of them are damaged. */
-const READS_SINCE_0_1 = ['GET /v1/quarantines'];
+/** A caller that may read runs may list which of them are damaged, and one that may read records may count them. */
+const READS_SINCE_0_1 = ['GET /v1/quarantines', 'POST /v1/kv-count'];
+/** A caller that may delete records one by one may delete them by prefix. */
+const APPENDS_SINCE_0_1 = ['POST /v1/kv-delete'];
 
 /**
  * Whether a scope allows an operation, judged by the names: `domain:verb`, the sets of 0.1, and `admin` for everything.
@@ -116,6 +119,7 @@ const READS_SINCE_0_1 = ['GET /v1/quarantines'];
 function opens(scope: Scope, { name, scope: wanted }: Operation): boolean {
   if (scope === 'admin') return true;
   if (scope === 'read' && READS_SINCE_0_1.includes(name)) return true;
+  if (scope === 'append' && APPENDS_SINCE_0_1.includes(name)) return true;
   if (scope === 'read' || scope === 'append') return ROUTES_OF_0_1[scope].includes(name);
   return wanted === scope || wanted === 'store:read';
 }

@@ -290,7 +290,11 @@ const scan = defineCommand({
   async run({ store, out, args, options }) {
     const { kv } = await store();
     const prefix = args.prefix ?? '';
-    const form = { ...rangeOf(options), filter: { where: options.where.map(parsePredicate) }, reverse: options.reverse };
+    const form = {
+      ...rangeOf(options),
+      filter: { where: options.where.map(parsePredicate) },
+      reverse: options.reverse,
+    };
     const none = 'No records found.';
     const entries = upTo(options.limit, (page) => kv.scanPage(prefix, { ...page, ...form }), out);
     const keys = upTo(options.limit, (page) => kv.scanPage(prefix, { ...page, ...form, keysOnly: true }), out);

@@ -28,7 +28,7 @@ export async function countMatches(
   let exact = true;
   while (!reader.ended) {
     if (left <= 0 || isLate()) return { count, exact: false };
-    const rows = await reader.next(left, call);
+    const rows = await reader.next(Math.min(left, filter.maxResults - count + 1), call);
     left -= rows.length;
     for (const row of rows) {
       if (count === filter.maxResults) return { count, exact: false };
@@ -78,7 +78,7 @@ function removalOf(tenantId: string, key: string): RecordWrite {
   return { name: { space: 'kv', tenantId, key }, mode: 'delete', set: new Map(), brief: true };
 }
 
-/** Returns a function that tells whether half of the call's time has passed. */
+/** Returns a function that returns whether half of the call's time has passed. */
 function halfTime({ deadline }: EngineCall): () => boolean {
   const start = Date.now();
   return () => deadline !== undefined && Date.now() - start > (deadline - start) / 2;

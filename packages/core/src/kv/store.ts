@@ -234,6 +234,7 @@ export class Kv implements KvStore {
     const reader = new ScanReader(this.#records, this.#tenantId, plan, after);
     const most = Math.min(limit, plan.filter.maxResults - seen);
     let bytes = 0;
+    if (most <= 0) return pageOf();
     while (!reader.ended) {
       // One more than the page holds shows whether another page follows.
       const rows = await reader.next(most - items.length + (most === limit ? 1 : 0), call);
