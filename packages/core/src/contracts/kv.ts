@@ -255,7 +255,8 @@ export interface KvStore {
    * @example
    * for (const day of ['01', '02', '03']) await store.kv.put(`log.2026-01-${day}`, { day });
    * const range = { from: 'log.2026-01-02', reverse: true, keysOnly: true } as const;
-   * for await (const { key } of store.kv.scan('log.', undefined, range)) console.log(key); // log.2026-01-03, then 02
+   * const keys = await Array.fromAsync(store.kv.scan('log.', undefined, range), ({ key }) => key);
+   * console.log(keys.join(' ')); // log.2026-01-03 log.2026-01-02
    */
   scan(
     prefix: string,
@@ -293,12 +294,14 @@ export interface KvStore {
    *
    * @example
    * for (const name of ['a', 'b', 'c']) await store.kv.put(`draft.${name}`, { name });
+   * let deleted = 0;
    * let cursor: string | undefined;
    * do {
-   *   const { deleted, next } = await store.kv.deletePrefix('draft.', { cursor, limit: 2 });
-   *   console.log(deleted); // 2, then 1
-   *   cursor = next;
+   *   const step = await store.kv.deletePrefix('draft.', { cursor, limit: 2 });
+   *   deleted += step.deleted;
+   *   cursor = step.next;
    * } while (cursor !== undefined);
+   * console.log(deleted); // 3
    */
   deletePrefix(prefix: string, options?: KvDeletePrefixOptions): Promise<KvDeleted>;
   /**

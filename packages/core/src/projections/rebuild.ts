@@ -10,7 +10,6 @@ import type { RebuildOptions, RebuildProgress, RebuildReport } from '../contract
 import type { RunSummary } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
 import { numberOf } from '../kv/values.ts';
-import { inParts } from '../tools/paging.ts';
 import { afterVersion, callOptions, isUpToDate, servingKey, stateKey, statesPrefix, versionPrefix } from './stored.ts';
 
 /** Runs listed together. */
