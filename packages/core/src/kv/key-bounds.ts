@@ -42,7 +42,7 @@ export function* keysWithin(
 /**
  * Returns the lowest text above all that start with the prefix, or `null` if there is none. UTF-8 sorts by code points.
  */
-export function endOfPrefix(prefix: string): string | null {
+function endOfPrefix(prefix: string): string | null {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!);
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     if (last === 0x10ffff) continue;

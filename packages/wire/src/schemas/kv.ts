@@ -18,7 +18,6 @@ export const KvRecord = Type.Object(
   { title: 'KvRecord' },
 );
 const RecordOrNull = Type.Union([KvRecord, Type.Null()]);
-export const KvEntry = Type.Object({ key: Id, record: KvRecord }, { title: 'KvEntry' });
 /** An item of a scan; without the record if only keys were asked for. */
 export const KvListed = Type.Object({ key: Id, record: Type.Optional(KvRecord) }, { title: 'KvListed' });
 export const WriteResult = Type.Object({
