@@ -50,6 +50,13 @@ describe('examples', () => {
     expect(run(join(here, 'order.ts'), 'sqlite:orders.db')).toBe(ORDER_OUTPUT);
   });
 
+  it('reads keys and values in the style of Level', () => {
+    const output =
+      "[ 'banana', 'cherry' ]\n[ [ 'date', 'DATE' ], [ 'cherry', 'CHERRY' ] ]\n[ 'apple', 'date' ] DATE undefined\n";
+    expect(run(join(here, 'level-style.ts'))).toBe(output);
+    expect(run(join(here, 'level-style.ts'), 'sqlite:level.db')).toBe(output);
+  });
+
   it('runs from plain JavaScript', () => {
     expect(run(join(here, 'plain.js'))).toBe('visit number 1\n');
     expect(run(join(here, 'plain.js'))).toBe('visit number 2\n');

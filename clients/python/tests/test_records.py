@@ -84,6 +84,21 @@ class Records(StoreCase):
         self.assertEqual(found, ["3", "4"])
         self.assertEqual([key async for key, _ in self.store.kv.scan(prefix, max_results=2)], keys[:2])
 
+    async def test_are_scanned_counted_and_deleted_by_range(self) -> None:
+        prefix = new_name("range")
+        keys = [f"{prefix}.{number:02}" for number in range(30)]
+        await asyncio.gather(*(self.store.kv.put(key, {"n": 1}) for key in keys))
+        bounds = {"start": keys[5], "end": keys[25]}
+        found = [key async for key, _ in self.store.kv.scan(prefix, reverse=True, **bounds)]
+        self.assertEqual(found, keys[24:4:-1])
+        self.assertEqual([key async for key in self.store.kv.scan_keys(prefix, max_results=2, **bounds)], keys[5:7])
+        self.assertEqual(await self.store.kv.count(prefix, **bounds), (20, True))
+        self.assertEqual(await self.store.kv.count(prefix, where=[("n", "gt", 1)]), (0, True))
+        self.assertEqual(await self.store.kv.delete_prefix(prefix, **bounds), 20)
+        self.assertEqual([key async for key in self.store.kv.scan_keys(prefix)], keys[:5] + keys[25:])
+        failure = await self.failure_of(self.store.kv.delete_prefix(""))
+        self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "prefix"))
+
     async def test_are_rejected_without_fields_and_with_invalid_values(self) -> None:
         self.assertEqual((await self.failure_of(self.store.kv.put("key", {}))).field, "fields")
         for value in (None, float("nan"), object(), "\ud800"):

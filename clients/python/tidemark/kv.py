@@ -23,6 +23,9 @@ Predicate = tuple[str, Operator, Value | list[Value]]
 """A field, an operator, and the value to compare with."""
 
 _PAGE = 200
+_FIRST_PAGE = 16
+"""The first page of a scan is small: its reader may need only the first records."""
+_DELETED_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +128,77 @@ class Kv:
         return (await self._write("POST", f"{_field_path(key, field)}/compare-and-swap", body, write))["swapped"]
 
     async def scan(
-        self, prefix: str = "", *, where: Iterable[Predicate] = (), max_results: int | None = None
+        self,
+        prefix: str = "",
+        *,
+        where: Iterable[Predicate] = (),
+        max_results: int | None = None,
+        start: str | None = None,
+        end: str | None = None,
+        reverse: bool = False,
     ) -> AsyncIterator[tuple[str, Record]]:
-        """Yields keys under a prefix with their records, in byte order of keys, if every predicate matches."""
-        filter: dict[str, Any] = {"where": [_predicate(*it) for it in where]}
-        if max_results is not None:
-            filter["maxResults"] = max_results
-        body: dict[str, Any] = {"prefix": check_prefix(prefix, "prefix"), "filter": filter, "limit": _PAGE}
+        """Yields keys under a prefix with their records, in byte order of keys, if every predicate matches.
+
+        `start` is the lowest key, inclusive; `end` is the end of the keys, exclusive. `reverse` yields the highest keys
+        first.
+        """
+        body = _scan(prefix, where, max_results, start, end) | {"reverse": reverse}
+        async for item in self._items(body):
+            yield item["key"], _record(item["record"])
+
+    async def scan_keys(
+        self,
+        prefix: str = "",
+        *,
+        where: Iterable[Predicate] = (),
+        max_results: int | None = None,
+        start: str | None = None,
+        end: str | None = None,
+        reverse: bool = False,
+    ) -> AsyncIterator[str]:
+        """Yields the keys of such a scan. The server does not read the records, unless there are predicates."""
+        body = _scan(prefix, where, max_results, start, end) | {"reverse": reverse, "keysOnly": True}
+        async for item in self._items(body):
+            yield item["key"]
+
+    async def count(
+        self,
+        prefix: str = "",
+        *,
+        where: Iterable[Predicate] = (),
+        start: str | None = None,
+        end: str | None = None,
+    ) -> tuple[int, bool]:
+        """Returns the number of records of such a scan, and whether it is exact. If not, there are at least as many."""
+        body = _scan(prefix, where, None, start, end)
+        answer = (await self._transport.call(Request("POST", "/v1/kv-count", body=encode(body)))).json()
+        return answer["count"], answer["exact"]
+
+    async def delete_prefix(self, prefix: str, *, start: str | None = None, end: str | None = None) -> int:
+        """Deletes all records under a prefix in steps, and returns how many. The prefix must not be empty.
+
+        A record that is written after its key was passed stays. After a failure, calling it again deletes the rest.
+        """
+        body: dict[str, Any] = {"prefix": check_id(prefix, "prefix"), "limit": _DELETED_AT_ONCE, **_range(start, end)}
+        write = Write("kv.delete_prefix", {"prefix": prefix, "start": start, "end": end})
+        deleted = 0
+        while True:
+            step = await self._write("POST", "/v1/kv-delete", body, write)
+            deleted += step["deleted"]
+            if "next" not in step:
+                return deleted
+            body["cursor"] = step["next"]
+
+    async def _items(self, body: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        body["limit"] = _FIRST_PAGE
         while True:
             page = (await self._transport.call(Request("POST", "/v1/kv-scan", body=encode(body)))).json()
             for item in page["items"]:
-                yield item["key"], _record(item["record"])
+                yield item
             if "next" not in page:
                 return
             body["cursor"] = page["next"]
+            body["limit"] = _PAGE
 
     async def _write(self, method: str, path: str, body: Mapping[str, Any], write: Write) -> dict[str, Any]:
         return (await self._transport.call(Request(method, path, body=encode(body), write=write))).json()
@@ -150,6 +210,20 @@ def _path(key: object) -> str:
 
 def _field_path(key: object, field: object) -> str:
     return f"{_path(key)}/fields/{segment_of(field, 'field')}"
+
+
+def _scan(
+    prefix: object, where: Iterable[Predicate], max_results: int | None, start: object, end: object
+) -> dict[str, Any]:
+    filter: dict[str, Any] = {"where": [_predicate(*it) for it in where]}
+    if max_results is not None:
+        filter["maxResults"] = max_results
+    return {"prefix": check_prefix(prefix, "prefix"), "filter": filter, **_range(start, end)}
+
+
+def _range(start: object, end: object) -> dict[str, str]:
+    given = (("from", "start", start), ("to", "end", end))
+    return {member: check_id(key, name) for member, name, key in given if key is not None}
 
 
 def _predicate(field: object, operator: str, value: Any) -> dict[str, Any]:

@@ -3,17 +3,23 @@ import {
   checkDuration,
   checkId,
   checkInteger,
+  checkKeyRange,
   checkLimit,
   checkObject,
+  checkOptionalBoolean,
   checkOptionalId,
   checkPrefix,
   corruptValue,
   Damage,
   invalidArgument,
   type KvChange,
+  type KvCountOptions,
   type KvEntry,
+  type KvScanOptions,
+  type KvScanPageOptions,
   type KvStore,
   type Page,
+  type PageOptions,
   refuseOldNames,
   type ScanFilter,
   type StoreLimits,
@@ -36,9 +42,29 @@ import type { Transport } from './transport.ts';
 
 const MAX_KEYS = 1_000;
 const SCAN_PAGE = 200;
+/** The first page of a scan is small: its reader may need only the first records. */
+const FIRST_PAGE = 16;
 
 export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvStore {
-  const kv: KvStore = {
+  async function scanPage(prefix: string, options?: KvScanPageOptions): Promise<Page<KvEntry>> {
+    checkPrefix(prefix, 'prefix');
+    const { filter, reverse, keysOnly, ...range }: KvScanPageOptions = { ...options };
+    const form = {
+      ...checkKeyRange(range),
+      ...(checkOptionalBoolean(reverse, 'reverse') && { reverse: true }),
+      ...(checkOptionalBoolean(keysOnly, 'keysOnly') && { keysOnly: true }),
+    };
+    // A server of version 0.1 would ignore these options and return other records.
+    if (transport.usesOldNames && Object.keys(form).length > 0)
+      throw new TidemarkError('UNSUPPORTED', 'The server is too old for ranges, reverse scans and scans of keys');
+    const wire = { prefix, filter: filterToWire(filter, fieldBytes), ...form, ...checkPage(options) };
+    const request = { ...targetOf('POST /v1/kv-scan'), body: JSON.stringify(wire) };
+    const { items, ...rest } = await transport.call(request, options);
+    // The overloads of the contract type entries without records as keys.
+    return { items: items.map(entryOfWire) as KvEntry[], ...rest };
+  }
+
+  return {
     async get(key, options) {
       const record = await transport.find(targetOf('GET /v1/kv/{key}', { key }), options);
       return record && recordOfWire(record);
@@ -133,28 +159,33 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
       return (await transport.call(request, options)).touched;
     },
 
-    async *scan(prefix, filter, options) {
+    async *scan(prefix: string, filter?: ScanFilter, options?: KvScanOptions): AsyncGenerator<KvEntry> {
       const damage = new Damage();
+      let limit = FIRST_PAGE;
       for (let cursor: string | undefined; ; ) {
-        const page: Page<KvEntry> = await kv.scanPage(prefix, { ...options, filter, limit: SCAN_PAGE, cursor });
+        const page = await scanPage(prefix, { ...options, filter, limit, cursor });
         yield* page.items;
         for (const key of page.damaged ?? []) damage.note(corruptValue('record', key));
         if (page.next === undefined) return damage.report();
         cursor = page.next;
+        limit = SCAN_PAGE;
       }
     },
 
-    async scanPage(prefix, options) {
+    scanPage,
+
+    async count(prefix, options) {
       checkPrefix(prefix, 'prefix');
-      const limit = checkLimit(options?.limit, 100, 1_000);
-      const cursor = options?.cursor;
-      if (cursor !== undefined && typeof cursor !== 'string')
-        throw invalidArgument('cursor', 'one that this list gave as `next`', cursor);
-      const filter = filterToWire(options?.filter as ScanFilter | undefined, fieldBytes);
-      const body = JSON.stringify({ prefix, filter, cursor, limit });
-      const request = { ...targetOf('POST /v1/kv-scan'), body };
-      const { items, ...rest } = await transport.call(request, options);
-      return { items: items.map(entryOfWire), ...rest };
+      const { filter, ...range }: KvCountOptions = { ...options };
+      const body = JSON.stringify({ prefix, filter: filterToWire(filter, fieldBytes), ...checkKeyRange(range) });
+      return transport.call({ ...targetOf('POST /v1/kv-count'), body }, options);
+    },
+
+    async deletePrefix(prefix, options) {
+      const range = { prefix: checkPrefix(prefix, 'prefix'), ...checkKeyRange({ ...options }) };
+      const body = JSON.stringify({ ...range, ...checkPage(options) });
+      const write = transport.writeOf('kv', 'deletePrefix', [prefix, options]);
+      return transport.call({ ...targetOf('POST /v1/kv-delete'), body, write }, options);
     },
 
     watch(prefix, options) {
@@ -163,7 +194,14 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
       return changesOf(follow(transport, { ...targetOf('GET /v1/kv'), query }, options));
     },
   };
-  return kv;
+}
+
+function checkPage(options: PageOptions | undefined) {
+  const limit = checkLimit(options?.limit, 100, 1_000);
+  const cursor = options?.cursor;
+  if (cursor !== undefined && typeof cursor !== 'string')
+    throw invalidArgument('cursor', 'one that this list gave as `next`', cursor);
+  return { cursor, limit };
 }
 
 async function* changesOf(events: AsyncIterable<ServerEvent>): AsyncGenerator<KvChange, void, undefined> {

@@ -6,6 +6,7 @@
 export { damageFinding, deepFindings, unsummedFinding } from './admin/deep-findings.ts';
 export { corruptValue, Damage } from './checks/damage.ts';
 export { encodeJson } from './checks/json.ts';
+export { checkKeyRange } from './checks/key-range.ts';
 export { checkLabels } from './checks/labels.ts';
 export { checkDuration, checkInteger, checkLimit, checkOptionalDuration } from './checks/numbers.ts';
 export { refuseOldNames } from './checks/renamed.ts';

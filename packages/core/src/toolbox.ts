@@ -23,6 +23,7 @@ export { keyedArtifacts } from './keyed/artifacts.ts';
 export { KeyedRuns } from './keyed/runs.ts';
 export { keyedTenancy } from './keyed/tenancy.ts';
 export { meets, type RecordState, recordAfter, startsAnew } from './kv/conditions.ts';
+export { boundsOf, type KeyBounds, keysWithin } from './kv/key-bounds.ts';
 export { compareKeys, firstAfter } from './kv/order.ts';
 export { requestName, requestPrefix, requestsAfter } from './kv/requests.ts';
 export { SortedKeys } from './memory/sorted-keys.ts';

@@ -24,6 +24,7 @@ import {
   recordAfter,
   requestsAfter,
   type ScannedRecord,
+  type ScanRange,
   type StoredRecord,
   sleep,
   startsAnew,
@@ -267,14 +268,13 @@ export class NatsRecords implements Records {
     return reader.find(reader.subjectOf(name), call);
   }
 
-  async scan(
-    space: RecordSpace,
-    tenantId: string,
-    range: { prefix: string; after: string | null; limit: number },
-    call: EngineCall,
-  ): Promise<ScannedRecord[]> {
+  async scan(space: RecordSpace, tenantId: string, range: ScanRange, call: EngineCall): Promise<ScannedRecord[]> {
+    if (range.keysOnly) {
+      await this.#mirror.caughtUp(call);
+      return this.#mirror.keys(space, tenantId, range, range.limit);
+    }
     const next = (after: { key: string } | undefined, count: number) =>
-      this.#mirror.keys(space, tenantId, range.prefix, after?.key ?? range.after, count).map((key) => ({ key }));
+      this.#mirror.keys(space, tenantId, { ...range, after: after?.key ?? range.after }, count);
     return this.#scan(space, tenantId, range.limit, next, call);
   }
 

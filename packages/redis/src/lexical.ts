@@ -1,5 +1,5 @@
 /** Indexes in byte order: sorted sets whose members all have the score 0. */
-import type { EngineCall } from '@tidemark/core/engine';
+import { boundsOf, type EngineCall, type KeyBounds } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import { Merge } from './merge.ts';
 
@@ -15,12 +15,18 @@ export interface Bound {
   included: boolean;
 }
 
-/** Returns the range of members with a prefix, after a given one. No UTF-8 text contains the byte 0xff. */
+/** Returns the range of members with a prefix, after a given one. */
 export function prefixRange(prefix: string, after: string | null): LexicalRange {
-  const to = prefix === '' ? null : { member: Buffer.concat([Buffer.from(prefix), Buffer.of(0xff)]), included: false };
-  const later = after !== null && Buffer.compare(Buffer.from(after), Buffer.from(prefix)) >= 0;
-  const from = later ? excluded(after) : { member: Buffer.from(prefix), included: true };
-  return { from, to, order: 'ascending' };
+  return rangeWithin(boundsOf({ prefix, after }));
+}
+
+/** Returns the range of members within bounds. */
+export function rangeWithin({ low, lowIncluded, high }: KeyBounds, reverse = false): LexicalRange {
+  return {
+    from: lowIncluded ? included(low) : excluded(low),
+    to: high === null ? null : excluded(high),
+    order: reverse ? 'descending' : 'ascending',
+  };
 }
 
 export function excluded(member: string): Bound {

@@ -1,5 +1,7 @@
 /** The records primitive on Redis: a hash per record, changed by one script together with all its index entries. */
+import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import {
+  boundsOf,
   corruptValue,
   type EngineCall,
   type PlacedRecord,
@@ -11,13 +13,14 @@ import {
   type Records,
   type RecordWrite,
   type ScannedRecord,
+  type ScanRange,
   type StoredRecord,
 } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import type { Argument } from './connection.ts';
 import type { Hints } from './hints.ts';
 import { expiryMember, type Layout, recordOfMember } from './layout.ts';
-import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, prefixRange } from './lexical.ts';
+import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, rangeWithin } from './lexical.ts';
 import type { Merge } from './merge.ts';
 import {
   jobTypeOfRecord,
@@ -48,6 +51,9 @@ export interface RecordParts {
 type MarkedRecord = StoredRecord & Pick<ScannedRecord, 'damaged' | 'unsummed'>;
 
 const LOST_RECORD: MarkedRecord = { fields: NO_FIELDS, revision: 0, ttlMs: null, damaged: true };
+
+/** A record of a scan that reads only keys. */
+const KEY_ALONE: ParsedRecord = { fields: new Map(), revision: 0, expiresAt: null };
 
 class RedisRecords implements Records {
   readonly #parts: RecordParts;
@@ -140,7 +146,9 @@ class RedisRecords implements Records {
     const outcomes = new Map<RecordWrite, RecordOutcome>();
     for (const write of [...conditional, ...writes]) {
       if (outcomes.has(write)) continue;
-      const outcome = await this.write(write, call);
+      const outcome = await this.write(write, call).catch((error: unknown) => {
+        throw [...outcomes.values()].some(({ applied }) => applied) ? partlyStored(error) : error;
+      });
       outcomes.set(write, outcome);
       if (!outcome.applied) break;
     }
@@ -155,17 +163,14 @@ class RedisRecords implements Records {
     return [...keys, this.#jobsKey(bucket, name.tenantId), this.#layout.tenants(bucket, 'job-places', name.tenantId)];
   }
 
-  async scan(
-    space: RecordSpace,
-    tenantId: string,
-    { prefix, after, limit }: { prefix: string; after: string | null; limit: number },
-    call: EngineCall,
-  ): Promise<ScannedRecord[]> {
+  async scan(space: RecordSpace, tenantId: string, range: ScanRange, call: EngineCall): Promise<ScannedRecord[]> {
     const key = (bucket: number) => this.#layout.names(bucket, space, tenantId);
-    const { buckets } = this.#layout;
-    const merge = mergeLexical(this.#commands, buckets, key, prefixRange(prefix, after), limit, call);
+    const { limit, reverse, keysOnly } = range;
+    const within = rangeWithin(boundsOf(range), reverse);
+    const merge = mergeLexical(this.#commands, this.#layout.buckets, key, within, limit, call);
     const nameOf = (member: string) => ({ name: { space, tenantId, key: member }, key: member });
-    return this.#collect(merge, limit, nameOf, call);
+    const read = (name: RecordName) => (keysOnly ? this.#look(name, call) : this.#parse(name, call));
+    return this.#collect(merge, limit, nameOf, read, call);
   }
 
   async scanPlaces(tenantId: string, range: PlaceRange, call: EngineCall): Promise<PlacedRecord[]> {
@@ -178,7 +183,7 @@ class RedisRecords implements Records {
       const [place, key] = member.split('\0') as [string, string];
       return { name: { space: 'kv', tenantId, key } as const, key, place };
     };
-    return this.#collect(merge, limit, nameOf, call);
+    return this.#collect(merge, limit, nameOf, (name) => this.#parse(name, call), call);
   }
 
   /**
@@ -188,6 +193,7 @@ class RedisRecords implements Records {
     merge: Merge<Buffer>,
     limit: number,
     nameOf: (member: string) => T,
+    readOne: (name: RecordName) => Promise<ParsedRecord | null>,
     call: EngineCall,
   ): Promise<(Omit<T, 'name'> & MarkedRecord)[]> {
     const found: (Omit<T, 'name'> & MarkedRecord)[] = [];
@@ -195,7 +201,7 @@ class RedisRecords implements Records {
       const wanted = limit - found.length;
       const entries = (await merge.take(wanted)).map((member) => nameOf(member.toString()));
       const names = entries.map(({ name }) => name);
-      const read = await Promise.all(names.map((name) => this.#parse(name, call)));
+      const read = await Promise.all(names.map(readOne));
       const records = await this.#withTimes(read, names, call);
       for (const [at, { name, ...entry }] of entries.entries()) {
         const [record, { damaged, unsummed } = {}] = [records[at], read[at] ?? {}];
@@ -278,6 +284,13 @@ class RedisRecords implements Records {
     );
   }
 
+  /** Checks that a record exists, and reads nothing of it. */
+  async #look(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
+    const bucket = this.#layout.bucketOfRecord(name);
+    const exists = await this.#commands.read(bucket, ['EXISTS', this.#layout.record(bucket, name)], call);
+    return exists === 1 ? KEY_ALONE : null;
+  }
+
   /** Reads the clock only if a record expires, from the server that holds the record. */
   async #withTimes(
     found: readonly (ParsedRecord | null)[],
@@ -306,6 +319,12 @@ class RedisRecords implements Records {
   #jobsKey(bucket: number, tenantId: string): string {
     return this.#layout.tenants(bucket, 'jobs', tenantId);
   }
+}
+
+/** The writes before the failed one are stored, so an error that reports nothing written would be wrong. */
+function partlyStored(cause: unknown): unknown {
+  if (isTidemarkError(cause, 'OUTCOME_UNKNOWN')) return cause;
+  return new TidemarkError('OUTCOME_UNKNOWN', 'Some of the writes are stored; send them again', { cause });
 }
 
 export function redisRecords(parts: RecordParts): Records {

@@ -117,6 +117,11 @@ export const EVERY_WRITE: EveryWrite = {
     setFields: async () => ['key', { a: '1', b: null }, { requestId: 'request' }],
     compareAndSwap: async () => ['key', 'a', null, '1', { requestId: 'request' }],
     swap: async () => ['key', { expectedRevision: 0, set: { a: '1' }, requestId: 'request' }],
+    deletePrefix: async ({ store }) => {
+      await store.kv.put('key.1', { a: '1' });
+      await store.kv.put('key.2', { a: '1' });
+      return ['key.', { from: 'key.1', limit: 2 }];
+    },
     touch: async ({ store }) => {
       await store.kv.put('key', { a: '1' });
       return ['key', '1h', { requestId: 'request' }];

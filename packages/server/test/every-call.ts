@@ -154,12 +154,35 @@ const kv: Calls<KvStore> = {
       bounds(),
     ] as never,
   touch: () => ['key-1', '1h', { ...bounds(), requestId: 'request' }],
-  scan: () => ['key-', { where: [{ field: 'a', op: 'eq', value: '1' }], maxResults: 2 }, bounds()] as never,
+  scan: () =>
+    [
+      'key-',
+      { where: [{ field: 'a', op: 'eq', value: '1' }], maxResults: 2 },
+      { ...bounds(), from: 'key-1', to: 'key-9', reverse: true, keysOnly: true },
+    ] as never,
   scanPage: ({ cursors }) =>
     [
       'key-',
-      { ...page(cursors.kv), filter: { where: [{ field: 'a', op: 'in', value: ['1', '2'] }], maxResults: 2 } },
+      {
+        ...page(cursors.kv),
+        filter: { where: [{ field: 'a', op: 'in', value: ['1', '2'] }], maxResults: 2 },
+        from: 'key-1',
+        to: 'key-9',
+        reverse: true,
+        keysOnly: true,
+      },
     ] as never,
+  count: () =>
+    [
+      'key-',
+      {
+        ...bounds(),
+        from: 'key-1',
+        to: 'key-9',
+        filter: { where: [{ field: 'a', op: 'in', value: ['1', '2'] }], maxResults: 2 },
+      },
+    ] as never,
+  deletePrefix: ({ cursors }) => ['key-', { ...page(cursors.deletePrefix), from: 'key-1', to: 'key-9' }],
   watch: () => ['key-', bounds()],
 };
 

@@ -16,6 +16,7 @@ export interface Filled {
   cursors: Record<
     | 'runs'
     | 'kv'
+    | 'deletePrefix'
     | 'jobs'
     | 'pauses'
     | 'memory'
@@ -134,7 +135,8 @@ export async function fill(store: Store): Promise<Filled> {
     feedCursor: feed!.cursor,
     cursors: {
       runs: await next(store.runs.listRuns(one)),
-      kv: await next(store.kv.scanPage('key-', one)),
+      kv: await next(store.kv.scanPage('key-', { ...one, reverse: true })),
+      deletePrefix: await next(store.kv.deletePrefix('gone-', one)),
       jobs: await next(store.jobs.list('pending', one)),
       pauses: await next(store.agents.listPauses(one)),
       memory: await next(store.agents.listMemory(one)),
@@ -161,6 +163,7 @@ async function fillTenant({ runs, kv, jobs, agents, artifacts }: Store, tenantId
   await runs.archiveRun('archived', { tenantId, location: 'place', expectedSeq: 1 });
   await runs.refreshSnapshot('run-1', { tenantId });
   for (const n of [1, 2, 3]) await kv.put(`key-${n}`, { a: '1', b: String(n) });
+  for (const n of [1, 2]) await kv.put(`gone-${n}`, { a: '1' });
   for (const taskId of ['claimed', 'failed', 'pending', 'waiting']) await jobs.enqueue({ taskType: 'mail', taskId });
   await jobs.enqueue({ taskType: 'mail', taskId: 'delayed', delay: '1h' });
   await jobs.claim({ taskType: 'mail', taskId: 'claimed' }, { worker: 'worker', claimId: 'claim-1' });

@@ -77,6 +77,7 @@ const SHOW_NO_PAYLOADS = [
   'GET /v1/runs/{runId}/head',
   'GET /v1/runs/{runId}/integrity',
   'GET /v1/quarantines',
+  'POST /v1/kv-count',
   'GET /v1/jobs',
   'GET /v1/job-types',
   'GET /v1/jobs-overdue',
@@ -107,10 +108,17 @@ describe('callers without credentials', () => {
   });
 });
 
-/** A caller that may read runs may list which of them are damaged. */
-const READS_SINCE_0_1 = ['GET /v1/quarantines'];
-/** A caller that may fail, requeue and cancel jobs may make them wait and wake them. */
-const WRITES_SINCE_0_1 = ['POST /v1/jobs/{taskType}/{taskId}/park', 'POST /v1/jobs/{taskType}/{taskId}/wake'];
+/** A caller that may read runs may list which of them are damaged, and one that may read records may count them. */
+const READS_SINCE_0_1 = ['GET /v1/quarantines', 'POST /v1/kv-count'];
+/**
+ * A caller that may fail, requeue and cancel jobs may make them wait and wake them, and one that may delete records may
+ * delete them by prefix.
+ */
+const WRITES_SINCE_0_1 = [
+  'POST /v1/jobs/{taskType}/{taskId}/park',
+  'POST /v1/jobs/{taskType}/{taskId}/wake',
+  'POST /v1/kv-delete',
+];
 
 /**
  * Whether a scope allows an operation, judged by the names: `domain:verb`, the sets of 0.1, and `admin` for everything.

@@ -2,6 +2,7 @@
  * The records of KV in SQL: one row per record and one per field. A change is one conditional step in one transaction.
  */
 import {
+  boundsOf,
   corruptValue,
   type EngineCall,
   jobTypeOf,
@@ -13,13 +14,22 @@ import {
   type Records,
   type RecordWrite,
   type ScannedRecord,
+  type ScanRange,
   type StoredRecord,
 } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlSignals, type SqlTransaction } from './database.ts';
-import { keyRange } from './ranges.ts';
+import { rangeWithin } from './ranges.ts';
 import { readAnswer } from './records/answers.ts';
 import { Raced, settleRaces } from './records/races.ts';
-import { type FieldRow, gatherPlaced, gatherRecords, IS_LIVE, NOW_IF_EXPIRING } from './records/rows.ts';
+import {
+  type FieldRow,
+  gatherPlaced,
+  gatherRecords,
+  IS_LIVE,
+  type KeyRow,
+  keysOf,
+  NOW_IF_EXPIRING,
+} from './records/rows.ts';
 import { keepRequests, lookAt, type MadeChange, recordIn, requestsIn, takeSteps } from './records/step.ts';
 import { fieldSum, recordStart } from './records/sums.ts';
 import { RecordWatcher } from './records/watch.ts';
@@ -30,11 +40,14 @@ import { integerOf, type SqlInteger } from './values.ts';
 const REMOVE_AT_ONCE = 100;
 
 /** Selects the fields of the records that `from` selects. */
-const fieldsOf = (from: string) => `
+const fieldsOf = (from: string, direction: 'ASC' | 'DESC' = 'ASC') => `
   SELECT record.key, record.revision, record.expires_at, record.sum, ${NOW_IF_EXPIRING}, kv_field.field, kv_field.value
     FROM (SELECT tenant_id, key, revision, expires_at, sum FROM @kv_records WHERE ${from}) AS record
     LEFT JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
-   ORDER BY record.key`;
+   ORDER BY record.key ${direction}`;
+
+/** Selects the records of a scan that reads no fields. */
+const KEYS = `SELECT key, revision, expires_at, ${NOW_IF_EXPIRING} FROM @kv_records WHERE `;
 
 const fieldsOfKeys = bySize((keys) => fieldsOf(`tenant_id = ? AND key IN (${placeholders(keys, '?')}) AND ${IS_LIVE}`));
 
@@ -196,15 +209,13 @@ class RecordTables implements SqlRecords {
     return () => this.#report(changes);
   }
 
-  async scan(
-    _space: RecordSpace,
-    tenantId: string,
-    { prefix, after, limit }: { prefix: string; after: string | null; limit: number },
-    call: EngineCall,
-  ): Promise<ScannedRecord[]> {
-    const range = keyRange('key', prefix, after);
-    const sql = fieldsOf(`tenant_id = ? AND ${range.sql} AND ${IS_LIVE} ORDER BY key LIMIT ?`);
-    return gatherRecords(tenantId, await this.#db.read<FieldRow>(sql, [tenantId, ...range.params, limit], call));
+  async scan(_space: RecordSpace, tenantId: string, range: ScanRange, call: EngineCall): Promise<ScannedRecord[]> {
+    const within = rangeWithin('key', boundsOf(range));
+    const direction = range.reverse ? 'DESC' : 'ASC';
+    const from = `tenant_id = ? AND ${within.sql} AND ${IS_LIVE} ORDER BY key ${direction} LIMIT ?`;
+    const params = [tenantId, ...within.params, range.limit];
+    if (range.keysOnly) return keysOf(await this.#db.read<KeyRow>(KEYS + from, params, call));
+    return gatherRecords(tenantId, await this.#db.read<FieldRow>(fieldsOf(from, direction), params, call));
   }
 
   async damagedFields(

@@ -8,7 +8,16 @@ export type Parameters = Record<string, unknown>;
 
 const NUMBERS = new Set(['limit', 'afterSeq', 'atSeq', 'expectedSeq']);
 const DURATIONS = new Set(['wait', 'threshold', 'grace']);
-const BOOLEANS = new Set(['rejectInvalidTransitions', 'overDeleted', 'keepEncoded', 'step', 'storage', 'full']);
+const BOOLEANS = new Set([
+  'rejectInvalidTransitions',
+  'overDeleted',
+  'keepEncoded',
+  'step',
+  'storage',
+  'full',
+  'reverse',
+  'keysOnly',
+]);
 /** Sent as JSON. */
 const OBJECTS = new Set(['labels', 'scope']);
 /** Sent once per item, or once with an empty value for an empty list. */

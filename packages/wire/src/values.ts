@@ -5,6 +5,7 @@ import {
   invalidArgument,
   type KvChange,
   type KvEntry,
+  type KvKey,
   type KvRecord,
   TidemarkError,
 } from '@tidemark/core/portable';
@@ -21,9 +22,10 @@ export interface WireRecord {
   revision: number;
 }
 
+/** An item of a scan. Scans of keys alone have no records. */
 export interface WireEntry {
   key: string;
-  record: WireRecord;
+  record?: WireRecord;
 }
 
 export interface WireChange extends Omit<KvChange, 'record'> {
@@ -96,8 +98,8 @@ export function recordOfWire({ fields, ...record }: WireRecord): KvRecord {
   return { fields: decoded, ...record };
 }
 
-export function entryOfWire({ key, record }: WireEntry): KvEntry {
-  return { key, record: recordOfWire(record) };
+export function entryOfWire({ key, record }: WireEntry): KvKey | KvEntry {
+  return record ? { key, record: recordOfWire(record) } : { key };
 }
 
 export function changeOfWire(change: WireChange): KvChange {

@@ -4,6 +4,8 @@ import {
   invalidArgument,
   type KvChange,
   type KvEntry,
+  type KvKey,
+  type KvKeyRange,
   type KvPredicate,
   type KvRecord,
   type KvStore,
@@ -17,7 +19,7 @@ import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { follow } from '../follow.ts';
 import type { Io } from '../io.ts';
-import { duration, integer, many, maybe, one, parsePair, texts, toggle } from '../options.ts';
+import { duration, integer, many, maybe, one, parsePair, text, texts, toggle } from '../options.ts';
 import type { View } from '../output.ts';
 import { limitOption, upTo } from '../pages.ts';
 
@@ -39,6 +41,12 @@ function decodeFields({ fields }: KvRecord): Record<string, unknown> {
 }
 
 const recordJson = ({ key, record }: KvEntry) => ({ key, ...record, fields: decodeFields(record) });
+
+const KEYS: View<KvKey> = {
+  columns: [{ title: 'KEY', of: ({ key }) => key }],
+  id: ({ key }) => key,
+  json: ({ key }) => ({ key }),
+};
 
 const ENTRIES: View<KvEntry> = {
   columns: [
@@ -251,27 +259,92 @@ function parsePredicate(given: string): KvPredicate {
   return { field, op: OPERATORS[operator as keyof typeof OPERATORS], value: value! };
 }
 
+const WHERE = texts('condition', "only records that match: 'state!=done', 'count>=10'");
+const RANGE = {
+  from: text('key', 'lowest key, inclusive'),
+  to: text('key', 'end of the keys, exclusive'),
+};
+const DELETED_AT_ONCE = 500;
+
+function rangeOf({ from, to }: { from: string | undefined; to: string | undefined }): KvKeyRange {
+  return { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
+}
+
 const scan = defineCommand({
   name: 'kv scan',
   summary: 'List records whose key starts with a prefix',
   effect: 'ro',
   args: { prefix: maybe('prefix of the keys (default: all keys)') },
   options: {
-    where: texts('condition', "only records that match: 'state!=done', 'count>=10'"),
+    where: WHERE,
+    ...RANGE,
+    reverse: toggle('highest keys first'),
+    keysOnly: toggle('show keys without reading the records'),
     limit: limitOption,
   },
   examples: [
     { line: 'kv scan config.', shows: 'config.limits' },
+    { line: 'kv scan --from config. --to config.m --reverse --keys-only', shows: 'config.limits' },
     { line: "kv scan gbe.state.tasks. --where 'state=failed' -o id", shows: 'gbe.state.tasks.email-send.mail-3' },
   ],
   async run({ store, out, args, options }) {
     const { kv } = await store();
-    const filter = { where: options.where.map(parsePredicate) };
-    await out.list(
-      upTo(options.limit, (page) => kv.scanPage(args.prefix ?? '', { ...page, filter }), out),
-      ENTRIES,
-      'No records found.',
-    );
+    const prefix = args.prefix ?? '';
+    const form = {
+      ...rangeOf(options),
+      filter: { where: options.where.map(parsePredicate) },
+      reverse: options.reverse,
+    };
+    const none = 'No records found.';
+    const entries = upTo(options.limit, (page) => kv.scanPage(prefix, { ...page, ...form }), out);
+    const keys = upTo(options.limit, (page) => kv.scanPage(prefix, { ...page, ...form, keysOnly: true }), out);
+    await (options.keysOnly ? out.list(keys, KEYS, none) : out.list(entries, ENTRIES, none));
+  },
+});
+
+const count = defineCommand({
+  name: 'kv count',
+  summary: 'Count records whose key starts with a prefix',
+  details: 'exact is false when counting stopped early: there are at least that many.',
+  effect: 'ro',
+  args: { prefix: maybe('prefix of the keys (default: all keys)') },
+  options: { where: WHERE, ...RANGE },
+  examples: [{ line: 'kv count config.', shows: '"exact":true' }],
+  async run({ store, out, args, options }) {
+    const { kv } = await store();
+    const filter = options.where.length === 0 ? {} : { filter: { where: options.where.map(parsePredicate) } };
+    const counted = await kv.count(args.prefix ?? '', { ...rangeOf(options), ...filter });
+    await out.report({ ...counted }, String(counted.count));
+  },
+});
+
+const removePrefix = defineCommand({
+  name: 'kv delete-prefix',
+  summary: 'Delete all records whose key starts with a prefix',
+  details: 'Works in steps. After a failure, the same command deletes the rest.',
+  effect: 'destructive',
+  args: { prefix: one('prefix of the keys, at least one character') },
+  options: RANGE,
+  examples: [
+    { line: 'kv delete-prefix config. --yes', shows: '"deleted":1' },
+    { line: 'kv delete-prefix config. --dry-run', shows: '"would":"delete"' },
+  ],
+  async run({ store, out, args: { prefix }, options, dryRun, confirm }) {
+    const { kv } = await store();
+    const range = rangeOf(options);
+    if (dryRun) {
+      const counted = await kv.count(prefix, range);
+      return out.report({ dryRun: true, would: 'delete', prefix, ...range, ...counted }, prefix);
+    }
+    await confirm({ action: `delete the records under ${prefix}`, answer: prefix });
+    let deleted = 0;
+    let cursor: string | undefined;
+    do {
+      const step = await kv.deletePrefix(prefix, { ...range, cursor, limit: DELETED_AT_ONCE });
+      deleted += step.deleted;
+      cursor = step.next;
+    } while (cursor !== undefined);
+    return out.report({ prefix, ...range, deleted }, prefix);
   },
 });
 
@@ -296,4 +369,4 @@ const watch = defineCommand({
   },
 });
 
-export const kvCommands = [get, put, set, cas, touch, remove, scan, watch];
+export const kvCommands = [get, put, set, cas, touch, remove, removePrefix, scan, count, watch];

@@ -17,6 +17,7 @@ import { BROKEN_JOB_ENDINGS } from './job-endings.ts';
 import { BROKEN_JOB_WAITS } from './job-waits.ts';
 import { BROKEN_JOBS } from './jobs.ts';
 import { BROKEN_KV } from './kv.ts';
+import { BROKEN_KV_RANGES } from './kv-ranges.ts';
 import { BROKEN_KV_REQUESTS } from './kv-requests.ts';
 import { BROKEN_LIVING_STORES } from './living.ts';
 import { BROKEN_QUARANTINES } from './quarantine.ts';
@@ -44,6 +45,7 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_INLINE_PROJECTIONS,
   ...BROKEN_KV,
   ...BROKEN_DAMAGE,
+  ...BROKEN_KV_RANGES,
   ...BROKEN_KV_REQUESTS,
   ...BROKEN_JOBS,
   ...BROKEN_JOB_ENDINGS,

@@ -23,7 +23,17 @@ type KvCommand =
   | { do: 'touch'; key: string; ttl: string | null }
   | { do: 'delete' | 'get'; key: string }
   | { do: 'getMany'; keys: string[] }
-  | { do: 'scan'; prefix: string; where: KvPredicate[]; maxResults: number; limit: number };
+  | {
+      do: 'scan';
+      prefix: string;
+      from: string | undefined;
+      to: string | undefined;
+      reverse: boolean;
+      where: KvPredicate[];
+      maxResults: number;
+      limit: number;
+    }
+  | { do: 'deletePrefix'; prefix: string; from: string | undefined; to: string | undefined; limit: number };
 
 const FIELD = fc.constantFrom('a', 'A', 'a%', '__proto__');
 const VALUE: fc.Arbitrary<KvValue> = fc.oneof(
@@ -39,13 +49,30 @@ const PREDICATE: fc.Arbitrary<KvPredicate> = fc.record({
   value: VALUE,
 });
 
-const COMMAND: fc.Arbitrary<KvCommand> = fc.oneof(
-  fc.record({
-    do: fc.constant('put' as const),
-    key: COLLIDING_IDS,
-    fields: FIELDS,
-    ttl: fc.constantFrom(undefined, '1h'),
-  }),
+const PREFIX = fc.constantFrom('', '', '', 'r', 'r', 'r%', 'r_', '{', '__', '.', 'R', '*');
+/** Keys that may be stored, and some between them. */
+const BOUND = fc.option(fc.oneof(COLLIDING_IDS, fc.constantFrom('r\u007f', 'r🌊', 's', '\u{10ffff}', '!')), {
+  nil: undefined,
+  freq: 2,
+});
+
+const PUT: fc.Arbitrary<KvCommand> = fc.record({
+  do: fc.constant('put' as const),
+  key: COLLIDING_IDS,
+  fields: FIELDS,
+  ttl: fc.constantFrom(undefined, '1h'),
+});
+const SCAN: fc.Arbitrary<KvCommand> = fc.record({
+  do: fc.constant('scan' as const),
+  prefix: PREFIX,
+  from: BOUND,
+  to: BOUND,
+  reverse: fc.boolean(),
+  where: fc.array(PREDICATE, { maxLength: 2 }),
+  maxResults: fc.integer({ min: 1, max: 9 }),
+  limit: fc.integer({ min: 1, max: 3 }),
+});
+const OTHERS: fc.Arbitrary<KvCommand> = fc.oneof(
   fc.record({ do: fc.constant('setFields' as const), key: COLLIDING_IDS, changes: CHANGES, ifExists: fc.boolean() }),
   fc.record({ do: fc.constant('cas' as const), key: COLLIDING_IDS, field: FIELD, expected: NULLABLE, next: NULLABLE }),
   fc.record({
@@ -60,12 +87,19 @@ const COMMAND: fc.Arbitrary<KvCommand> = fc.oneof(
   fc.record({ do: fc.constantFrom('delete', 'get'), key: COLLIDING_IDS }),
   fc.record({ do: fc.constant('getMany' as const), keys: fc.array(COLLIDING_IDS, { maxLength: 4 }) }),
   fc.record({
-    do: fc.constant('scan' as const),
-    prefix: fc.constantFrom('', 'r', 'r%', 'r_', '{', '__', '.', 'R', '*'),
-    where: fc.array(PREDICATE, { maxLength: 2 }),
-    maxResults: fc.integer({ min: 1, max: 9 }),
+    do: fc.constant('deletePrefix' as const),
+    prefix: PREFIX.filter((prefix) => prefix !== ''),
+    from: BOUND,
+    to: BOUND,
     limit: fc.integer({ min: 1, max: 3 }),
   }),
+);
+
+/** Many puts and scans: a wrong range shows only where several records are stored. */
+const COMMAND: fc.Arbitrary<KvCommand> = fc.oneof(
+  { arbitrary: PUT, weight: 7 },
+  { arbitrary: SCAN, weight: 4 },
+  { arbitrary: OTHERS, weight: 7 },
 );
 
 /** The last revision that each side saw of a key. Engines number revisions differently, so these are never compared. */
@@ -105,12 +139,19 @@ async function applyToKv({ kv }: Store, command: KvCommand, seen: KvSession): Pr
     case 'getMany':
       return (await kv.getMany(command.keys)).map(shown);
     case 'scan': {
-      const { prefix, where, maxResults, limit } = command;
-      const scanned = await all(kv.scan(prefix, { where, maxResults }));
-      const paged = await allPages((cursor) =>
-        kv.scanPage(prefix, { filter: { where }, limit, ...(cursor === undefined ? {} : { cursor }) }),
-      );
-      return [scanned, paged].map((entries) => entries.map(({ key, record }) => [key, shown(record)]));
+      const { prefix, where, maxResults, limit, from, to, reverse } = command;
+      const range = { from, to, reverse };
+      const scanned = await all(kv.scan(prefix, { where, maxResults }, range));
+      const paged = await allPages((cursor) => kv.scanPage(prefix, { ...range, filter: { where }, limit, cursor }));
+      const keys = await all(kv.scan(prefix, undefined, { ...range, keysOnly: true }));
+      const counted = await kv.count(prefix, { from, to });
+      const entries = [scanned, paged].map((some) => some.map(({ key, record }) => [key, shown(record)]));
+      return [...entries, keys, counted];
+    }
+    case 'deletePrefix': {
+      const { prefix, limit, from, to } = command;
+      const { deleted, next } = await kv.deletePrefix(prefix, { from, to, limit });
+      return { deleted, hasNext: next !== undefined };
     }
     default:
       return command satisfies never;

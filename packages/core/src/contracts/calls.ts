@@ -159,6 +159,8 @@ export const CALLS = {
     touch: { kind: 'write', options: 2, settledBy: 'requestId' },
     scan: { kind: 'iterate', options: 2 },
     scanPage: { kind: 'read', options: 1 },
+    count: { kind: 'read', options: 1 },
+    deletePrefix: { kind: 'write', options: 1, settledBy: 'state' },
     watch: { kind: 'iterate', options: 1 },
   },
 

@@ -14,10 +14,61 @@ export interface KvRecord {
   revision: number;
 }
 
-/** A record with its key. */
-export interface KvEntry {
+/** The key of a record. */
+export interface KvKey {
   key: string;
+}
+
+/** A record with its key. */
+export interface KvEntry extends KvKey {
   record: KvRecord;
+}
+
+/** A range of keys in byte order. Both bounds are whole keys. */
+export interface KvKeyRange {
+  /** The lowest key, inclusive. */
+  from?: string;
+  /** The end of the range, exclusive. */
+  to?: string;
+}
+
+/** Options of scans. */
+export interface KvScanOptions extends CallOptions, KvKeyRange {
+  /** Returns the highest keys first. */
+  reverse?: boolean;
+  /**
+   * Returns `{ key }` without the record. Values are not read, unless the scan has a filter. Pass a literal `true`, from
+   * which the type of the result follows.
+   */
+  keysOnly?: boolean;
+}
+
+/** Options of a page of a scan. */
+export interface KvScanPageOptions extends KvScanOptions, PageOptions {
+  filter?: ScanFilter;
+}
+
+/** Options of `count`. */
+export interface KvCountOptions extends CallOptions, KvKeyRange {
+  filter?: ScanFilter;
+}
+
+/** The result of `count`. */
+export interface KvCount {
+  count: number;
+  /** False if there may be more: counting stopped early, or a record that does not match its checksum was omitted. */
+  exact: boolean;
+}
+
+/** Options of `deletePrefix`. */
+export interface KvDeletePrefixOptions extends PageOptions, KvKeyRange {}
+
+/** The result of a step of `deletePrefix`. */
+export interface KvDeleted {
+  /** The number of records that this step deleted. */
+  deleted: number;
+  /** The `cursor` of the following step. Absent after the last step. */
+  next?: string;
 }
 
 /** Options of writes. */
@@ -186,9 +237,11 @@ export interface KvStore {
   /** Sets a new time to live, or removes it with `null`. Returns whether the record exists. */
   touch(key: string, ttl: Duration | null, options?: KvWriteOptions): Promise<boolean>;
   /**
-   * Yields the records whose key starts with the prefix, in byte order of keys, each at most once.
+   * Yields the records whose key starts with the prefix, in byte order of keys, each at most once. `from` and `to` limit
+   * the keys further. Reads about as many records as it yields.
    *
-   * Omits records that do not match their checksum, and then fails after the last of the others.
+   * Omits records that do not match their checksum, and then fails after the last of the others. With `keysOnly` and
+   * without a filter, values are not checked.
    *
    * @throws `CORRUPT_VALUE` at the end, if a record was omitted.
    *
@@ -198,13 +251,59 @@ export interface KvStore {
    * for await (const { key, record } of store.kv.scan('user.', { field: 'age', op: 'gte', value: 18 })) {
    *   console.log(key, numberOf(record.fields.age)); // user.ada 36
    * }
+   *
+   * @example
+   * for (const day of ['01', '02', '03']) await store.kv.put(`log.2026-01-${day}`, { day });
+   * const range = { from: 'log.2026-01-02', reverse: true, keysOnly: true } as const;
+   * const keys = await Array.fromAsync(store.kv.scan('log.', undefined, range), ({ key }) => key);
+   * console.log(keys.join(' ')); // log.2026-01-03 log.2026-01-02
    */
-  scan(prefix: string, filter?: ScanFilter, options?: CallOptions): AsyncIterable<KvEntry>;
+  scan(
+    prefix: string,
+    filter: ScanFilter | undefined,
+    options: KvScanOptions & { keysOnly: true },
+  ): AsyncIterable<KvKey>;
+  scan(prefix: string, filter?: ScanFilter, options?: KvScanOptions): AsyncIterable<KvEntry>;
   /**
-   * Returns a page of such a scan: 1 to 1 000 matches, default 100. `damaged` lists the keys of records that do not
-   * match their checksum.
+   * Returns a page of such a scan: 1 to 1 000 matches, default 100. A page ends early after about 4 MiB of values.
+   * `damaged` lists the keys of records that do not match their checksum.
+   *
+   * @throws `INVALID_ARGUMENT` for a cursor of a scan in the other direction.
    */
-  scanPage(prefix: string, options?: PageOptions & { filter?: ScanFilter }): Promise<Page<KvEntry>>;
+  scanPage(prefix: string, options: KvScanPageOptions & { keysOnly: true }): Promise<Page<KvKey>>;
+  scanPage(prefix: string, options?: KvScanPageOptions): Promise<Page<KvEntry>>;
+  /**
+   * Counts the records whose key starts with the prefix, optionally within a range and with a filter.
+   *
+   * Looks at up to 100 000 keys, or 10 000 records with a filter, and uses at most half of the call's time. If that is
+   * not enough, `count` is a lower bound and `exact` is false. `maxResults` of the filter stops it earlier.
+   *
+   * @example
+   * for (const name of ['ada', 'bob', 'eve']) await store.kv.put(`guest.${name}`, { name });
+   * console.log(await store.kv.count('guest.', { from: 'guest.b' })); // { count: 2, exact: true }
+   */
+  count(prefix: string, options?: KvCountOptions): Promise<KvCount>;
+  /**
+   * Deletes records whose key starts with the prefix, in byte order of keys: up to `limit` in one step, default 100, at
+   * most 1 000. Returns `next` while more records follow.
+   *
+   * A record that is written after the step has passed its key stays. A retry of a step starts at the same key again
+   * and deletes what it finds, including records written since.
+   *
+   * @throws `INVALID_ARGUMENT` for an empty prefix, because all keys of a tenant include records of the library.
+   *
+   * @example
+   * for (const name of ['a', 'b', 'c']) await store.kv.put(`draft.${name}`, { name });
+   * let deleted = 0;
+   * let cursor: string | undefined;
+   * do {
+   *   const step = await store.kv.deletePrefix('draft.', { cursor, limit: 2 });
+   *   deleted += step.deleted;
+   *   cursor = step.next;
+   * } while (cursor !== undefined);
+   * console.log(deleted); // 3
+   */
+  deletePrefix(prefix: string, options?: KvDeletePrefixOptions): Promise<KvDeleted>;
   /**
    * Yields changes of records under a prefix from now on. Ends without an error when `signal` aborts or the store is
    * closed.

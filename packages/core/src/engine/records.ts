@@ -110,6 +110,22 @@ export interface PlaceRange {
   limit: number;
 }
 
+/** Records to scan: keys with a prefix, within a range, from a position on. */
+export interface ScanRange {
+  prefix: string;
+  /** The last key that the caller has seen: the scan continues with the key above it, or below it if `reverse`. */
+  after: string | null;
+  /** The lowest key, inclusive. */
+  from?: string;
+  /** The highest key, exclusive. */
+  to?: string;
+  /** Lists keys in descending order. */
+  reverse?: boolean;
+  /** Returns keys alone: fields are empty, revision and TTL are unspecified, and damage to fields is not detected. */
+  keysOnly?: boolean;
+  limit: number;
+}
+
 export interface Records {
   /** Reads records. Like every step that reads one, fails with `CORRUPT_VALUE` when one does not match its checksum. */
   get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]>;
@@ -124,14 +140,10 @@ export interface Records {
    */
   batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]>;
   /**
-   * Lists live records in byte order of keys, after `after` (exclusive). Includes damaged records, marked `damaged`.
+   * Lists live records in byte order of keys, ascending or descending. Returns fewer than `limit` only at the end of
+   * the range. Includes damaged records, marked `damaged`. `boundsOf` computes the bounds of a range.
    */
-  scan(
-    space: RecordSpace,
-    tenantId: string,
-    range: { prefix: string; after: string | null; limit: number },
-    call: EngineCall,
-  ): Promise<ScannedRecord[]>;
+  scan(space: RecordSpace, tenantId: string, range: ScanRange, call: EngineCall): Promise<ScannedRecord[]>;
   /**
    * Lists keys after `after`, up to and including `to`, that have a field whose own checksum is wrong. Only for engines
    * that store checksums per field; `scan` checks the record's checksum.

@@ -1,16 +1,22 @@
 /** The KV store of every backend: validates and encodes before the records engine, and decodes after it. */
 
 import { corruptValue, Damage } from '../checks/damage.ts';
-import { decodeCursor, encodeCursor } from '../checks/json.ts';
+import { checkKeyRange } from '../checks/key-range.ts';
 import { checkDuration, checkInteger, checkLimit } from '../checks/numbers.ts';
 import { refuseOldNames } from '../checks/renamed.ts';
 import { checkId, checkObject, checkOptionalBoolean, checkOptionalId, checkPrefix } from '../checks/text.ts';
 import { PAYLOADS, type Payloads } from '../codec/payloads.ts';
-import type { CallOptions, Duration, Page, PageOptions } from '../contracts/common.ts';
+import type { CallOptions, Duration, Page } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type {
   KvChange,
+  KvCount,
+  KvCountOptions,
+  KvDeleted,
+  KvDeletePrefixOptions,
   KvEntry,
+  KvScanOptions,
+  KvScanPageOptions,
   KvStore,
   KvSwap,
   KvSwapResult,
@@ -29,12 +35,14 @@ import type {
   ScannedRecord,
 } from '../engine/records.ts';
 import type { StoreContext } from '../tools/context.ts';
-import { withDamage } from '../tools/paging.ts';
+import { cursorKey, withDamage } from '../tools/paging.ts';
 import type { WriteCall } from '../tools/writes.ts';
-import { checkFilter, matchesFilter, type RecordFilter } from './filter.ts';
+import { countMatches, DELETE_CURSOR, deleteRange } from './ranges.ts';
+import { bytesOf, cursorOf, planScan, positionOf, type ScanPlan, ScanReader } from './scan.ts';
 import { encodeFields, encodeValue, recordOf } from './values.ts';
 
-const SCAN_PAGE = 200;
+/** Bytes of fields after which a page ends, even if it has fewer items than the limit. */
+const PAGE_BYTES = 4 * 1024 * 1024;
 const MAX_KEYS = 1_000;
 
 export class Kv implements KvStore {
@@ -189,65 +197,77 @@ export class Kv implements KvStore {
     return this.#context.write(options, retry, (call) => this.#records.write(write, call));
   }
 
-  async *scan(prefix: string, filter?: ScanFilter, options?: CallOptions): AsyncIterable<KvEntry> {
-    const checked = checkFilter(filter, this.#context.limits.fieldBytes);
-    checkPrefix(prefix, 'prefix');
-    let after: string | null = null;
+  async *scan(prefix: string, filter?: ScanFilter, options?: KvScanOptions): AsyncIterable<KvEntry> {
+    const plan = planScan(prefix, { ...options, filter }, this.#context.limits.fieldBytes);
+    const reader = new ScanReader(this.#records, this.#tenantId, plan);
+    const { maxResults } = plan.filter;
     let matches = 0;
     const damage = new Damage();
-    for (;;) {
-      const rows: ScannedRecord[] = await this.#context.read(options, (call) =>
-        this.#scanRows(prefix, after, SCAN_PAGE, call),
-      );
+    while (!reader.ended) {
+      const rows = await this.#context.read(options, (call) => reader.next(maxResults - matches, call));
       for (const row of rows) {
         if (row.damaged) damage.note(corruptValue('record', row.key));
-        else if (matchesFilter(row.fields, checked)) {
-          yield entryOf(row);
-          if (++matches >= checked.maxResults) return;
+        else if (reader.matches(row)) {
+          yield entryOf(row, plan);
+          if (++matches >= maxResults) return;
         }
       }
-      if (rows.length < SCAN_PAGE) return damage.report();
-      after = rows.at(-1)!.key;
     }
+    damage.report();
   }
 
-  async scanPage(prefix: string, options?: PageOptions & { filter?: ScanFilter }) {
-    checkPrefix(prefix, 'prefix');
-    const filter = checkFilter(options?.filter, this.#context.limits.fieldBytes);
+  async scanPage(prefix: string, options?: KvScanPageOptions): Promise<Page<KvEntry>> {
+    const plan = planScan(prefix, { ...options }, this.#context.limits.fieldBytes);
     const limit = checkLimit(options?.limit, 100, 1_000);
-    const start = options?.cursor === undefined ? { after: null, seen: 0 } : checkScanCursor(options.cursor);
-    return this.#context.read(options, (call) => this.#readPage(prefix, filter, limit, start, call));
+    const position = positionOf(options?.cursor, plan.range.reverse === true);
+    return this.#context.read(options, (call) => this.#readPage(plan, limit, position, call));
   }
 
   async #readPage(
-    prefix: string,
-    filter: RecordFilter,
+    plan: ScanPlan,
     limit: number,
-    start: { after: string | null; seen: number },
+    { after, seen }: { after: string | null; seen: number },
     call: EngineCall,
   ): Promise<Page<KvEntry>> {
     const items: KvEntry[] = [];
     const damage = new Damage();
     const pageOf = (next?: string): Page<KvEntry> =>
       withDamage(next === undefined ? { items } : { items, next }, damage.names);
-    let { after } = start;
-    for (;;) {
-      const rows = await this.#scanRows(prefix, after, SCAN_PAGE, call);
+    const reader = new ScanReader(this.#records, this.#tenantId, plan, after);
+    const most = Math.min(limit, plan.filter.maxResults - seen);
+    let bytes = 0;
+    if (most <= 0) return pageOf();
+    while (!reader.ended) {
+      // One more than the page holds shows whether another page follows.
+      const rows = await reader.next(most - items.length + (most === limit ? 1 : 0), call);
       for (const row of rows) {
         if (row.damaged) damage.note(corruptValue('record', row.key));
-        if (row.damaged || !matchesFilter(row.fields, filter)) continue;
+        if (row.damaged || !reader.matches(row)) continue;
+        if (!plan.keysOnly) bytes += bytesOf(row);
         // The page ends only when one more match was seen, so `next` is set only if another page has items.
-        if (items.length === limit) return pageOf(encodeCursor([items.at(-1)!.key, start.seen + items.length]));
-        items.push(entryOf(row));
-        if (start.seen + items.length >= filter.maxResults) return pageOf();
+        if (items.length === limit || (items.length > 0 && bytes > PAGE_BYTES))
+          return pageOf(cursorOf(items.at(-1)!.key, seen + items.length, plan.range.reverse === true));
+        items.push(entryOf(row, plan));
+        if (seen + items.length >= plan.filter.maxResults) return pageOf();
       }
-      if (rows.length < SCAN_PAGE) return pageOf();
-      after = rows.at(-1)!.key;
     }
+    return pageOf();
   }
 
-  #scanRows(prefix: string, after: string | null, limit: number, call: EngineCall): Promise<ScannedRecord[]> {
-    return this.#records.scan('kv', this.#tenantId, { prefix, after, limit }, call);
+  async count(prefix: string, options?: KvCountOptions): Promise<KvCount> {
+    const plan = planScan(prefix, { ...options, keysOnly: true, reverse: false }, this.#context.limits.fieldBytes);
+    const reader = new ScanReader(this.#records, this.#tenantId, plan);
+    return this.#context.read(options, (call) => countMatches(reader, plan, call));
+  }
+
+  async deletePrefix(prefix: string, options?: KvDeletePrefixOptions): Promise<KvDeleted> {
+    if (checkPrefix(prefix, 'prefix') === '')
+      throw invalidArgument('prefix', 'at least one character, because all keys include those of the library', prefix);
+    const limit = checkLimit(options?.limit, 100, 1_000);
+    const after = cursorKey(DELETE_CURSOR, options?.cursor);
+    const range = { prefix, ...checkKeyRange({ ...options }), after, limit };
+    const retry = this.#context.writeOf('kv', 'deletePrefix', [prefix, options]);
+    return this.#context.write(options, retry, (call) => deleteRange(this.#records, this.#tenantId, range, call));
   }
 
   watch(prefix: string, options?: CallOptions): AsyncIterable<KvChange> {
@@ -274,13 +294,7 @@ function resultOf({ applied, record }: RecordOutcome): KvWriteResult {
   return { written: applied, revision: record?.revision ?? null };
 }
 
-function entryOf(row: ScannedRecord): KvEntry {
-  return { key: row.key, record: recordOf(row) };
-}
-
-function checkScanCursor(cursor: string): { after: string; seen: number } {
-  const isScanCursor = (values: unknown[]) =>
-    values.length === 2 && typeof values[0] === 'string' && Number.isSafeInteger(values[1]);
-  const [after, seen] = decodeCursor<[string, number]>(cursor, isScanCursor);
-  return { after, seen };
+function entryOf(row: ScannedRecord, { keysOnly }: ScanPlan): KvEntry {
+  // The overloads of the contract type such entries as keys.
+  return keysOnly ? ({ key: row.key } as KvEntry) : { key: row.key, record: recordOf(row) };
 }

@@ -1,6 +1,7 @@
 /** The records primitive in memory. Every step runs synchronously, which makes it atomic. */
 
 import {
+  type Fields,
   type PlacedRecord,
   type PlaceRange,
   REQUEST_KEPT_MS,
@@ -11,10 +12,12 @@ import {
   type Records,
   type RecordWrite,
   type ScannedRecord,
+  type ScanRange,
   type StoredRecord,
 } from '../engine/records.ts';
 import { placesOf } from '../jobs/places.ts';
 import { meets, type RecordState, recordAfter } from '../kv/conditions.ts';
+import { boundsOf, keysWithin } from '../kv/key-bounds.ts';
 import { compareKeys, firstAfter } from '../kv/order.ts';
 import { requestName, requestPrefix, requestsAfter } from '../kv/requests.ts';
 import type { StoreContext } from '../tools/context.ts';
@@ -35,6 +38,8 @@ interface Table {
   places: SortedKeys;
   watchers: Set<{ prefix: string; queue: ChangeQueue }>;
 }
+
+const NO_FIELDS: Fields = new Map();
 
 export class MemoryRecords implements Records {
   readonly #context: StoreContext;
@@ -110,18 +115,14 @@ export class MemoryRecords implements Records {
     return row;
   }
 
-  async scan(
-    space: RecordSpace,
-    tenantId: string,
-    range: { prefix: string; after: string | null; limit: number },
-  ): Promise<ScannedRecord[]> {
+  async scan(space: RecordSpace, tenantId: string, range: ScanRange): Promise<ScannedRecord[]> {
     const table = this.#table(space, tenantId);
     const found: ScannedRecord[] = [];
-    for (const key of table.keys.from(range.after ?? range.prefix)) {
-      if (key === range.after) continue;
-      if (!key.startsWith(range.prefix)) break;
+    for (const key of keysWithin(table.keys, boundsOf(range), range.reverse)) {
       const row = table.rows.get(key)!;
-      if (!this.#isExpired(row)) found.push({ key, ...this.#copy(row) });
+      if (this.#isExpired(row)) continue;
+      const record = this.#copy(row);
+      found.push(range.keysOnly ? { key, ...record, fields: NO_FIELDS } : { key, ...record });
       if (found.length === range.limit) break;
     }
     return found;

@@ -9,7 +9,7 @@ import { numberOf, textOf } from '../kv/values.ts';
 import { memoryStore } from '../memory/store.ts';
 import { InterceptedStore } from '../wrappers/intercept.ts';
 import { defineProjection } from './define.ts';
-import { stateKey } from './stored.ts';
+import { servingKey, stateKey } from './stored.ts';
 
 function anything<T>(): StandardSchema<T> {
   return { '~standard': { version: 1, vendor: 'by hand', validate: (value) => ({ value: value as T }) } };
@@ -330,6 +330,29 @@ describe('rebuilding', () => {
     await ordersTwo.rebuild(store);
     expect(await orders.rebuild(store)).toMatchObject({ activeVersion: 2 });
     expect(await orders.activeVersion(store)).toBe(2);
+  });
+
+  it('removes lower versions in one walk, also below a version as large as a date', async () => {
+    const store = memoryStore();
+    await fill(store, 'r0', 5, 'default');
+    const { kv } = store.forTenant('default');
+    const keys = (name: string, versions: readonly (number | string)[]) =>
+      versions.map((version) => `tidemark.projections.${name}.${version}.r0`);
+    const [lower, other] = [keys('orders', [3, 20_250_101, 9]), keys('others', [3])];
+    const kept = [...keys('orders', [20_270_101, 'not a version', '~é']), 'tidemark.projections.orders.x'];
+    for (const key of [...lower, ...other, ...kept]) await kv.put(key, { state: '0' });
+    let scans = 0;
+    const counted = new InterceptedStore(store, {
+      call({ method }, proceed) {
+        if (method === 'scanPage') scans++;
+        return proceed();
+      },
+    });
+    const dated = defineProjection({ name: 'orders', version: 20_260_101, initial: 0, on: {} });
+    await dated.rebuild(counted);
+    const left = (await Array.fromAsync(kv.scan('tidemark.projections.'))).map(({ key }) => key);
+    expect(left.sort()).toEqual([...keys('orders', [20_260_101]), ...kept, ...other, servingKey('orders')].sort());
+    expect(scans).toBeLessThan(20);
   });
 
   it('rebuilds one tenant in its view', async () => {

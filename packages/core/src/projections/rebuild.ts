@@ -10,8 +10,7 @@ import type { RebuildOptions, RebuildProgress, RebuildReport } from '../contract
 import type { RunSummary } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
 import { numberOf } from '../kv/values.ts';
-import { inParts } from '../tools/paging.ts';
-import { callOptions, isUpToDate, servingKey, stateKey, versionPrefix } from './stored.ts';
+import { afterVersion, callOptions, isUpToDate, servingKey, stateKey, statesPrefix, versionPrefix } from './stored.ts';
 
 /** Runs listed together. */
 const PAGE = 200;
@@ -111,15 +110,25 @@ function byTenant(runs: readonly RunSummary[]): Map<string, RunSummary[]> {
   return groups;
 }
 
-/** Removes a tenant's states of lower versions: they are no longer updated, nor cleared of redacted payloads. */
+/**
+ * Removes a tenant's states of lower versions: they are no longer updated, nor cleared of redacted payloads. Finds the
+ * stored versions in one walk, because versions may be as large as dates.
+ */
 async function removeLower(view: Store, { name, version }: Rebuilding, call: CallOptions): Promise<void> {
-  for (let lower = 1; lower < version; lower++) {
-    for (;;) {
-      const { items } = await view.kv.scanPage(versionPrefix(name, lower), { ...call, limit: PAGE });
-      if (items.length === 0) break;
-      for (const some of inParts(items, AT_ONCE)) await Promise.all(some.map(({ key }) => view.kv.delete(key, call)));
-    }
+  const prefix = statesPrefix(name);
+  for (let from: string | undefined; ; ) {
+    const { items } = await view.kv.scanPage(prefix, { ...call, from, keysOnly: true, limit: 1 });
+    if (items.length === 0) return;
+    const found = items[0]!.key.slice(prefix.length).split('.')[0]!;
+    if (Number(found) < version) await removeVersion(view, versionPrefix(name, Number(found)), call);
+    from = afterVersion(name, found);
   }
+}
+
+async function removeVersion(view: Store, prefix: string, call: CallOptions): Promise<void> {
+  let cursor: string | undefined;
+  do cursor = (await view.kv.deletePrefix(prefix, { ...call, cursor, limit: PAGE })).next;
+  while (cursor !== undefined);
 }
 
 /** Activates a version unless a higher one is active: a slow rebuild must not undo a later one. */

@@ -29,9 +29,19 @@ export function stateKey(name: string, version: number, runId: string): string {
   return `${versionPrefix(name, version)}${id}`;
 }
 
+/** Returns the key prefix of all states of a projection, of every version. */
+export function statesPrefix(name: string): string {
+  return `${PREFIX}.${name}.`;
+}
+
 /** Returns the key prefix of all states of a version. */
 export function versionPrefix(name: string, version: number): string {
   return `${PREFIX}.${name}.${version}.`;
+}
+
+/** Returns a text above all keys of a version and below those of the next: `/` follows `.` in byte order. */
+export function afterVersion(name: string, version: string): string {
+  return `${statesPrefix(name)}${version}/`;
 }
 
 function percent(char: string): string {
@@ -111,7 +121,7 @@ export async function discardState(
 export async function dropStates(records: Records, { tenantId, runId }: RunKey, call: EngineCall): Promise<void> {
   const delimiter = `${PREFIX}.`;
   for (let after: string | null = null; ; ) {
-    const range = { prefix: delimiter, after, limit: 1 };
+    const range = { prefix: delimiter, after, limit: 1, keysOnly: true };
     const [found]: ScannedRecord[] = await records.scan('kv', tenantId, range, call);
     if (!found) return;
     const [name, version] = found.key.slice(delimiter.length).split('.');
@@ -119,8 +129,7 @@ export async function dropStates(records: Records, { tenantId, runId }: RunKey, 
     else {
       const key = stateKey(name!, Number(version), runId);
       await records.write({ name: { space: 'kv', tenantId, key }, mode: 'delete', set: new Map() }, call);
-      // Skip to the next projection or version: all characters of encoded ids are below \x7f.
-      after = `${versionPrefix(name!, Number(version))}\x7f`;
+      after = afterVersion(name!, version);
     }
   }
 }

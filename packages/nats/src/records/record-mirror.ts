@@ -3,11 +3,15 @@
  * bytes per key.
  */
 import {
+  boundsOf,
   compareKeys,
   type EngineCall,
+  keysWithin,
   type PlaceRange,
   type RecordName,
   type RecordSpace,
+  type ScannedRecord,
+  type ScanRange,
   SortedKeys,
 } from '@tidemark/core/engine';
 import type { Link } from '../connection/link.ts';
@@ -42,6 +46,7 @@ interface DeleteMarker {
 /** Twice as long as a mirror may be disconnected without starting over. */
 const KEEP_MARKERS_MS = 60 * 60_000;
 const TIME_DIGITS = 16;
+const NO_FIELDS: ReadonlyMap<string, Uint8Array> = new Map();
 
 export class RecordMirror {
   readonly #messages: Messages;
@@ -81,14 +86,16 @@ export class RecordMirror {
     return this.#tables.get(tableId(space, tenantId))?.rows.get(key)?.revision ?? 0;
   }
 
-  /** Returns up to `count` keys of live records with a prefix, after a given one. */
-  keys(space: RecordSpace, tenantId: string, prefix: string, after: string | null, count: number): string[] {
+  /** Returns up to `count` live records of a range, without their fields. */
+  keys(space: RecordSpace, tenantId: string, range: Omit<ScanRange, 'limit'>, count: number): ScannedRecord[] {
     const table = this.#tables.get(tableId(space, tenantId));
-    const found: string[] = [];
-    for (const key of table?.keys.from(after ?? prefix) ?? []) {
-      if (key === after) continue;
-      if (!key.startsWith(prefix)) break;
-      if (this.#isLive(table!, key)) found.push(key);
+    if (!table) return [];
+    const now = this.#clock();
+    const found: ScannedRecord[] = [];
+    for (const key of keysWithin(table.keys, boundsOf(range), range.reverse)) {
+      const { revision, expiresAt } = table.rows.get(key)!;
+      if (expiresAt !== null && expiresAt <= now) continue;
+      found.push({ key, fields: NO_FIELDS, revision, ttlMs: expiresAt === null ? null : expiresAt - now });
       if (found.length === count) break;
     }
     return found;

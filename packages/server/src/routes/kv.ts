@@ -1,5 +1,5 @@
 /** Records: whole records, single fields, conditional writes, scans and watches. */
-import { type KvRecord, type KvSwap, TidemarkError } from '@tidemark/core';
+import { type KvRecord, type KvSwap, type ScanFilter, TidemarkError } from '@tidemark/core';
 import { EVENT_STREAM } from '@tidemark/wire';
 import { KV_ROUTES } from '@tidemark/wire/routes';
 import { type ANSWERED, json, mapInSlices } from '../http/answer.ts';
@@ -13,6 +13,14 @@ import { bind, type Call, type CallOf, wants } from './route.ts';
 export const KV_HANDLERS = bind(KV_ROUTES, {
   'GET /v1/kv': (call) => (wants(call, EVENT_STREAM) ? watch(call) : scan(call, call.query)),
   'POST /v1/kv-scan': (call) => scan(call, call.body),
+  'POST /v1/kv-count': async ({ store, body, options }) => {
+    const { prefix, filter, ...range } = body;
+    return json(await store.kv.count(prefix, { ...options, ...range, ...filterFrom(filter) }));
+  },
+  'POST /v1/kv-delete': async ({ store, body, options }) => {
+    const { prefix, ...range } = body;
+    return json(await store.kv.deletePrefix(prefix, { ...options, ...range }));
+  },
   'POST /v1/kv-lookup': async ({ store, body, options }) => {
     const records = await store.kv.getMany(body.keys, options);
     return json({ items: await mapInSlices(records, (record) => record && recordToWire(record)) });
@@ -80,11 +88,16 @@ async function scan(
   { store, options }: Pick<Call, 'store' | 'options'>,
   wanted: Partial<CallOf<'POST /v1/kv-scan'>['body']>,
 ) {
-  const { prefix = '', cursor, limit } = wanted;
-  const filter = wanted.filter === undefined ? {} : { filter: filterOfWire(wanted.filter) };
-  const { items, ...rest } = await store.kv.scanPage(prefix, { ...options, cursor, limit, ...filter });
+  const { prefix = '', cursor, limit, from, to, reverse, keysOnly } = wanted;
+  const page = { ...options, cursor, limit, from, to, reverse, ...filterFrom(wanted.filter) };
+  if (keysOnly) return json(await store.kv.scanPage(prefix, { ...page, keysOnly }));
+  const { items, ...rest } = await store.kv.scanPage(prefix, page);
   const entries = await mapInSlices(items, ({ key, record }) => ({ key, record: recordToWire(record) }));
   return json({ items: entries, ...rest });
+}
+
+function filterFrom(filter: CallOf<'POST /v1/kv-scan'>['body']['filter']): { filter?: ScanFilter } {
+  return filter === undefined ? {} : { filter: filterOfWire(filter) };
 }
 
 function watch(call: CallOf<'GET /v1/kv'>): typeof ANSWERED {

@@ -22,6 +22,8 @@ export const IS_LIVE = `(expires_at IS NULL OR expires_at > ${NOW})`;
 /** The store's time if the record expires, else 0. On SQLite every read of the clock is a call into JavaScript. */
 export const NOW_IF_EXPIRING = `CASE WHEN expires_at IS NULL THEN 0 ELSE ${NOW} END AS now`;
 
+const NO_FIELDS: ReadonlyMap<string, Uint8Array> = new Map();
+
 /** Groups rows ordered by key into records, each with its remaining milliseconds. */
 export function gatherRecords(tenantId: string, rows: readonly FieldRow[]): ScannedRecord[] {
   const records: ScannedRecord[] = [];
@@ -47,9 +49,19 @@ export function gatherPlaced(tenantId: string, rows: readonly (FieldRow & { plac
   return records;
 }
 
-type StateRow = Pick<FieldRow, 'revision' | 'expires_at' | 'field' | 'value'>;
+/** A record without its fields. */
+export type KeyRow = Pick<FieldRow, 'key' | 'revision' | 'expires_at' | 'now'>;
 
-const NO_FIELDS: ReadonlyMap<string, Uint8Array> = new Map();
+/** Converts rows without fields. A flipped bit of a SQLite row can turn the key into something other than text. */
+export function keysOf(rows: readonly KeyRow[]): ScannedRecord[] {
+  return rows.map(({ key, revision, expires_at, now }) => {
+    const ttlMs = expires_at === null ? null : integerOf(expires_at) - integerOf(now);
+    const record: ScannedRecord = { key, fields: NO_FIELDS, revision: integerOf(revision), ttlMs };
+    return typeof key === 'string' ? record : { ...record, damaged: true };
+  });
+}
+
+type StateRow = Pick<FieldRow, 'revision' | 'expires_at' | 'field' | 'value'>;
 
 /** Converts consecutive rows to one record. */
 function recordOf(tenantId: string, rows: readonly FieldRow[], from: number, to: number): ScannedRecord {

@@ -18,7 +18,8 @@ export const KvRecord = Type.Object(
   { title: 'KvRecord' },
 );
 const RecordOrNull = Type.Union([KvRecord, Type.Null()]);
-export const KvEntry = Type.Object({ key: Id, record: KvRecord }, { title: 'KvEntry' });
+/** An item of a scan; without the record if only keys were asked for. */
+export const KvListed = Type.Object({ key: Id, record: Type.Optional(KvRecord) }, { title: 'KvListed' });
 export const WriteResult = Type.Object({
   written: Type.Boolean(),
   revision: Type.Union([Type.Integer(), Type.Null()]),
@@ -54,9 +55,25 @@ export const Filter = Type.Object(
   { where: Type.Array(Predicate), maxResults: Type.Optional(Count) },
   { title: 'Filter' },
 );
+/** A range of whole keys. */
+export const KEY_RANGE = {
+  from: Type.Optional(Type.String({ description: 'Lowest key, inclusive' })),
+  to: Type.Optional(Type.String({ description: 'End of the keys, exclusive' })),
+};
+/** Direction and content of a scan. */
+export const SCAN_FORM = {
+  reverse: Type.Optional(Type.Boolean({ description: 'Highest keys first' })),
+  keysOnly: Type.Optional(Type.Boolean({ description: 'Keys without records' })),
+};
+const PAGE = { cursor: Type.Optional(Type.String()), limit: Type.Optional(Count) };
 export const Scan = Type.Object({
   prefix: Type.String(),
   filter: Type.Optional(Filter),
-  cursor: Type.Optional(Type.String()),
-  limit: Type.Optional(Count),
+  ...KEY_RANGE,
+  ...SCAN_FORM,
+  ...PAGE,
 });
+export const CountRecords = Type.Object({ prefix: Type.String(), filter: Type.Optional(Filter), ...KEY_RANGE });
+export const Counted = Type.Object({ count: Type.Integer(), exact: Type.Boolean() });
+export const DeletePrefix = Type.Object({ prefix: Type.String(), ...KEY_RANGE, ...PAGE });
+export const DeletedPrefix = Type.Object({ deleted: Type.Integer(), next: Type.Optional(Type.String()) });

@@ -3,6 +3,7 @@ import { CONCURRENCY_CASES } from './concurrency.ts';
 import { DAMAGE_CASES } from './damage.ts';
 import { FILTER_CASES } from './filters.ts';
 import { KEY_CASES } from './keys.ts';
+import { RANGE_CASES } from './ranges.ts';
 import { RECORD_CASES } from './records.ts';
 import { REQUEST_CASES } from './requests.ts';
 import { SCAN_CASES } from './scans.ts';
@@ -16,6 +17,7 @@ export const KV_CASES: readonly ConformanceCase[] = [
   ...SWAP_CASES,
   ...REQUEST_CASES,
   ...SCAN_CASES,
+  ...RANGE_CASES,
   ...FILTER_CASES,
   ...KEY_CASES,
   ...WATCH_CASES,
