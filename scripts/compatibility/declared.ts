@@ -5,6 +5,8 @@
 
 export const OLD_CLIENT_NEW_SERVER: Readonly<Record<string, string>> = {
   'general/admin-lists-removed-runs': '0.1 has no admin.listRemovedRuns',
+  'artifacts/parts-come-back': '0.1 reads only whole artifacts',
+  'artifacts/parts-keep-to-their-scope': '0.1 reads only whole artifacts',
   'runs/full-refresh-starts-over': '0.1 does not send the option full of refreshSnapshot',
   'runs/export-has-the-whole-run': '0.1 has no runs.position',
   'runs/restored-payloads-can-be-read':

@@ -7,7 +7,14 @@ export { damageFinding, deepFindings, unsummedFinding } from './admin/deep-findi
 export { corruptValue, Damage } from './checks/damage.ts';
 export { encodeJson } from './checks/json.ts';
 export { checkLabels } from './checks/labels.ts';
-export { checkDuration, checkInteger, checkLimit, checkOptionalDuration } from './checks/numbers.ts';
+export {
+  type ByteRange,
+  checkByteRange,
+  checkDuration,
+  checkInteger,
+  checkLimit,
+  checkOptionalDuration,
+} from './checks/numbers.ts';
 export {
   checkId,
   checkObject,

@@ -7,6 +7,8 @@ import {
   type BlobInfo,
   type BlobSource,
   type Blobs,
+  CHUNK_BYTES,
+  type ChunkRange,
   corruptValue,
   type EngineCall,
   type StagedBlob,
@@ -67,23 +69,29 @@ class RedisBlobs implements Blobs {
     return (await this.#commands.write(bucket, KEEP_BLOB, names, args, call)) === 1;
   }
 
-  async get(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null> {
+  async get(
+    tenantId: string,
+    sha256: string,
+    range: ChunkRange,
+    call: EngineCall,
+  ): Promise<AsyncIterable<Uint8Array> | null> {
     const keys = this.#keys(tenantId, sha256);
     const reply = await this.#commands.read(keys.bucket, ['HMGET', keys.info, 'size', 'sums'], call);
     const [size, sums] = reply as (Buffer | null)[];
     if (!size) return null;
     const isIntact = (at: number, piece: Uint8Array) =>
       !sums || sums.toString('latin1').split(' ')[at] === pieceSum(tenantId, sha256, at, piece);
-    return this.#pieces(keys, Number(size), isIntact, call);
+    return this.#pieces(keys, Number(size), range, isIntact, call);
   }
 
   async *#pieces(
     { bucket, bytes }: BlobKeys,
     size: number,
+    { from, to }: ChunkRange,
     isIntact: (at: number, piece: Uint8Array) => boolean,
     call: EngineCall,
   ): AsyncGenerator<Uint8Array> {
-    for (let at = 0, read = 0; read < size; at++) {
+    for (let at = from, read = from * CHUNK_BYTES; at < to && read < size; at++) {
       const piece = (await this.#commands.read(bucket, ['LINDEX', bytes, String(at)], call)) as Buffer | null;
       if (!piece) throw new TidemarkError('UNAVAILABLE', 'The bytes were removed while they were read');
       if (!isIntact(at, piece)) throw corruptValue('artifact chunk', String(at));

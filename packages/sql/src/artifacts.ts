@@ -28,12 +28,12 @@ export function sqlArtifacts(db: SqlDatabase, largeBlobs?: LargeBlobs): Artifact
       return stageLarge(db, tenantId, await largeBlobs.stage({ chunks: all, sha256: () => source.sha256() }));
     },
 
-    async getBlob(tenantId, sha256, call) {
+    async getBlob(tenantId, sha256, range, call) {
       const blob = await findBlob(db, tenantId, sha256, call);
       if (blob === null) return null;
-      if (blob.uploadId !== null) return readChunks(db, tenantId, blob.uploadId, call);
+      if (blob.uploadId !== null) return readChunks(db, tenantId, blob.uploadId, range, call);
       if (!largeBlobs) throw noDirectory(sha256);
-      return largeBlobs.get(tenantId, sha256, blob.sums);
+      return largeBlobs.get(tenantId, sha256, blob.sums, range);
     },
 
     eraseRefs(tenantId, match, limit, call) {

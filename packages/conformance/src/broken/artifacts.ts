@@ -33,6 +33,25 @@ export const BROKEN_ARTIFACT_STORES: readonly BrokenStore[] = [
     },
   ),
 
+  broken('parts-end-late', 'includes the byte at the end of a part', 'artifacts/parts-come-back', {
+    artifacts: (artifacts) => ({
+      getStream: (id, options) =>
+        artifacts.getStream(id, options?.end === undefined ? options : { ...options, end: options.end + 1 }),
+    }),
+  }),
+
+  broken(
+    'parts-ignore-scope',
+    'returns a part to any session that knows the id',
+    'artifacts/parts-keep-to-their-scope',
+    {
+      artifacts: (artifacts) => ({
+        getStream: (id, options) =>
+          artifacts.getStream(id, options?.start === undefined ? options : { ...options, scope: undefined }),
+      }),
+    },
+  ),
+
   broken(
     'delete-removes-shared-bytes',
     'removes shared bytes when one reference is deleted',

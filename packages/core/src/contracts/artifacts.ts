@@ -41,6 +41,14 @@ export interface ArtifactAccess extends CallOptions {
   scope?: ArtifactScope;
 }
 
+/** Options of `getStream`. */
+export interface ReadArtifactOptions extends ArtifactAccess {
+  /** The first byte to read, counted from 0. Default 0. */
+  start?: number;
+  /** The byte to stop before. Default: the end. Bytes past the end do not exist and are left out. */
+  end?: number;
+}
+
 /** How long and how much is kept. */
 export interface ArtifactRetention {
   /** Default 1 hour. `null` keeps artifacts for ever. */
@@ -109,12 +117,22 @@ export interface ArtifactStore {
    */
   get(id: string, access?: ArtifactAccess): Promise<Uint8Array | null>;
   /**
-   * Returns the bytes of an artifact as a stream, or `null` if it is unknown, expired or outside the scope.
+   * Returns the bytes of an artifact as a stream, or `null` if it is unknown, expired or outside the scope. With `start`
+   * or `end` it reads only the chunks of 256 KiB that contain this part. The hash of the artifact verifies all bytes
+   * together; a part is verified by the checksums of its chunks, which artifacts stored by version 0.1 do not have.
    *
    * @throws `CORRUPT_VALUE` or `CODEC_FAILED` while the stream is read. `NOT_FOUND` if the artifact is removed
    * meanwhile.
+   *
+   * @example
+   * const { id } = await store.artifacts.putText('one two three');
+   * let text = '';
+   * for await (const chunk of (await store.artifacts.getStream(id, { start: 4, end: 7 }))!) {
+   *   text += new TextDecoder().decode(chunk);
+   * }
+   * console.log(text); // two
    */
-  getStream(id: string, access?: ArtifactAccess): Promise<AsyncIterable<Uint8Array> | null>;
+  getStream(id: string, options?: ReadArtifactOptions): Promise<AsyncIterable<Uint8Array> | null>;
   /** Returns the reference of an artifact, or `null` if it is unknown, expired or outside the scope. */
   getRef(id: string, access?: ArtifactAccess): Promise<ArtifactRef | null>;
   /** Returns whether an artifact exists for this scope. */

@@ -55,7 +55,7 @@ export function keyedArtifacts(
     touchRef: (tenantId, id, at, call) => references.touchRef(tenantId, id, at, call),
     deleteRef: (tenantId, id, seen, call) => references.deleteRef(tenantId, id, seen, call),
     listRefs: (tenantId, match, range, call) => references.listRefs(tenantId, match, range, call),
-    getBlob: (tenantId, sha256, call) => blobs.get(tenantId, sha256, call),
+    getBlob: (tenantId, sha256, range, call) => blobs.get(tenantId, sha256, range, call),
 
     async eraseRefs(tenantId, match, limit, call) {
       const found = await references.listRefs(tenantId, match, { after: null, limit }, call);
