@@ -11,8 +11,11 @@ import { contentTypeOf, wholeOf } from '../http/body.ts';
 import { readLabelled } from '../http/labelled-bytes.ts';
 import { type RequestedRange, rangeOf } from '../http/ranges.ts';
 import { Refusal } from '../http/refusal.ts';
+import type { MemoryLease } from '../limits/memory-budget.ts';
 import { bind, type Call, type CallOf } from './route.ts';
 
+/** An engine holds at most four chunks of 256 KiB of an upload, and the chunk that is being filled. */
+const UPLOAD_BYTES = 5 * 256 * 1024;
 const NO_SUCH = 'There is no such artifact in this scope';
 
 export const ARTIFACT_HANDLERS = bind(ARTIFACT_ROUTES, {
@@ -73,10 +76,21 @@ async function uploadOf({ request, query, services, memory }: CallOf<'POST /v1/a
   const type = contentTypeOf(request);
   if (type === LABELLED_BYTES) {
     const { label, chunks } = await readLabelled(request, services.limits.bodyBytes, memory);
-    return { about: label as PutArtifactOptions, chunks };
+    return { about: label as PutArtifactOptions, chunks: reserving(chunks, memory) };
   }
   const about: PutArtifactOptions = { ...query, ...(type === '' ? {} : { mimeType: type }) };
-  return { about, chunks: wholeOf(request) };
+  return { about, chunks: reserving(wholeOf(request), memory) };
+}
+
+/** Reserves memory as the bytes arrive, up to what one upload holds: the store never keeps all of them. */
+async function* reserving(chunks: AsyncIterable<Uint8Array>, memory: MemoryLease): AsyncGenerator<Uint8Array> {
+  let left = UPLOAD_BYTES;
+  for await (const chunk of chunks) {
+    const more = Math.min(left, chunk.length);
+    if (more > 0) memory.grow(more);
+    left -= more;
+    yield chunk;
+  }
 }
 
 /** Names the bytes. The same bytes have the same tag, in every scope. */
