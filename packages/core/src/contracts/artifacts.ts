@@ -63,8 +63,15 @@ export interface ArtifactRetention {
   maxTraceCount: number;
   /** Default 1 000. */
   maxSessionCount: number;
+  /** For the artifacts of a tenant that have neither session nor trace. Default 50 GiB. */
+  maxUnscopedBytes: number;
   /**
-   * How to make room when a limit of a session or trace is reached. `lru` removes the least recently used artifacts,
+   * For the artifacts of a tenant that have neither session nor trace. Default 100 000. An eviction at a limit of 1 000
+   * or more also frees a 64th of it. On Redis and NATS, artifacts stored by version 0.1 count once they are stored again.
+   */
+  maxUnscopedCount: number;
+  /**
+   * How to make room when a limit of a session or trace is reached, or of artifacts without either. `lru` removes the least recently used artifacts,
    * `fifo` the oldest, `none` refuses the new one with `LIMIT_EXCEEDED`. Default `lru`.
    */
   strategy: 'lru' | 'fifo' | 'none';
@@ -82,7 +89,7 @@ export interface ArtifactStore {
    * storing them again renews its expiry.
    *
    * @throws `PAYLOAD_TOO_LARGE` if there are more bytes than `maxArtifactBytes`. `LIMIT_EXCEEDED` if the session or
-   * trace is full and the retention strategy cannot make room.
+   * trace is full, or the tenant's artifacts without either, and the retention strategy cannot make room.
    */
   putBytes(bytes: Uint8Array, options?: PutArtifactOptions): Promise<ArtifactRef>;
   /**

@@ -27,6 +27,8 @@ export interface ArtifactMatch {
   userId?: string;
   sessionId?: string;
   traceId?: string;
+  /** Only references with neither session nor trace. */
+  isUnscoped?: true;
 }
 
 /** The size of every stored chunk but the last of a blob. */
@@ -64,6 +66,13 @@ export interface StagedBytes {
 /** The state of a reference when a removal was decided. */
 export type SeenReference = Pick<ArtifactRow, 'createdAt' | 'accessedAt'>;
 
+/** Counts of the stored artifacts of a tenant. */
+export interface StoredTotals {
+  references: number;
+  blobs: number;
+  bytes: number;
+}
+
 export interface ArtifactEngine {
   /**
    * Reads a source to its end and stages its bytes. When the source fails, keeps nothing and rejects with that error.
@@ -92,6 +101,11 @@ export interface ArtifactEngine {
     range: ChunkRange,
     call: EngineCall,
   ): Promise<AsyncIterable<Uint8Array> | null>;
+  /**
+   * Counts the references of a tenant that have not expired by `now`, and the blobs with their stored bytes, including
+   * blobs that no reference names any more.
+   */
+  totals(tenantId: string, now: number, call: EngineCall): Promise<StoredTotals>;
   /**
    * Removes up to `limit` matching references, then the bytes that no other reference names. Returns the number of
    * references: 0 only when nothing is left, not even bytes left by an interrupted erasure of the tenant.

@@ -57,6 +57,15 @@ export function keyedArtifacts(
     listRefs: (tenantId, match, range, call) => references.listRefs(tenantId, match, range, call),
     getBlob: (tenantId, sha256, range, call) => blobs.get(tenantId, sha256, range, call),
 
+    async totals(tenantId, now, call) {
+      const totals = { references: await references.count(tenantId, now, call), blobs: 0, bytes: 0 };
+      for await (const stored of blobsByTenant(blobs, tenantId, call)) {
+        totals.blobs += stored.length;
+        for (const { sizeBytes } of stored) totals.bytes += sizeBytes;
+      }
+      return totals;
+    },
+
     async eraseRefs(tenantId, match, limit, call) {
       const found = await references.listRefs(tenantId, match, { after: null, limit }, call);
       const hashes = found.map(({ sha256 }) => sha256);
