@@ -43,7 +43,7 @@ export const ARTIFACT_ROUTES = routes({
     answers: { 200: null, 206: null },
     produces: ['*/*'],
     problems: ['NOT_FOUND', 'CODEC_FAILED'],
-    refusals: { 416: 'The artifact has no byte in this range' },
+    refusals: { 416: 'INVALID_ARGUMENT: the artifact has no byte in this range' },
     confinesSession: true,
   },
   'GET /v1/artifacts/{id}/ref': {
