@@ -149,6 +149,27 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
     }
   }
 
+  /**
+   * Removes entries of neither session nor trace whose reference is gone: a process of version 0.1 does not know them, and
+   * a killed removal leaves them.
+   */
+  async removeLoneUnscoped(tenantId: string, call: EngineCall): Promise<void> {
+    const prefix = keyPrefix([UNSCOPED]);
+    for (let after: string | null = null; ; ) {
+      const page = await this.#records.scan('artifacts', tenantId, { prefix, after, limit: PAGE }, call);
+      const entries = page.filter(({ damaged }) => !damaged);
+      const rows = await this.#records.get(
+        entries.map((entry) => refName(tenantId, idOfEntry(entry))),
+        call,
+      );
+      for (const [at, { key, revision }] of entries.entries()) {
+        if (!rows[at]) await this.#records.write(deletion({ space: 'artifacts', tenantId, key }, revision), call);
+      }
+      if (page.length < PAGE) return;
+      after = page.at(-1)!.key;
+    }
+  }
+
   /** Writes entries that a killed writer left out, for references written since a time. */
   async addMissingEntries(tenantId: string, since: number, call: EngineCall): Promise<void> {
     if (!this.#stepwise) return;

@@ -98,6 +98,7 @@ export function keyedArtifacts(
           swept.bytes += sizeBytes;
         }
         await references.addMissingEntries(tenantId, now - REPAIRED_FOR_MS, call);
+        await references.removeLoneUnscoped(tenantId, call);
       }
       return swept;
     },
