@@ -1,6 +1,7 @@
 /**
- * One side of `npm run bench -- against REV`: does the rounds it is asked for on standard input, in the process whose CPU counts.
- * It is copied into the other revision's tree, so it uses only what both have: `open`, appends, KV and the server.
+ * One side of `npm run bench -- against REV`: runs the rounds it reads from standard input, in the process whose CPU is
+ * measured. It is copied into the other revision's tree, so it uses only what both have: `open`, appends, KV and the
+ * server.
  */
 import { createInterface } from 'node:readline';
 import { createServer } from '@tidemark/server';
@@ -11,11 +12,11 @@ const CALLERS = 64;
 const KEYS = 1_000;
 const RUNS = 1_000;
 
-const [workload = '', place = ''] = process.argv.slice(2);
-const store = await open(place === '' ? 'memory:' : place);
+const [workload = '', storeUrl = ''] = process.argv.slice(2);
+const store = await open(storeUrl === '' ? 'memory:' : storeUrl);
 const keyOf = (index: number) => `state.${(index * 7_919) % KEYS}`;
 
-/** Calls `work` so many times, by 64 callers at once. */
+/** Calls `work` `times` times, with 64 concurrent callers. */
 async function repeat(times: number, work: (index: number) => Promise<unknown>): Promise<void> {
   let next = 0;
   const call = async () => {
@@ -26,7 +27,9 @@ async function repeat(times: number, work: (index: number) => Promise<unknown>):
 
 let isFilled = false;
 
-/** Prepares a round of a workload; what it returns is measured. `serve` has none: its callers are in the parent. */
+/**
+ * Prepares a round of a workload and returns the function to measure. `serve` has none: its callers are in the parent.
+ */
 const WORKLOADS: Record<string, (units: number) => Promise<() => Promise<unknown>>> = {
   async append(units) {
     const events = makeEvents(units, (index) => `run-${index % RUNS}`);
@@ -46,7 +49,7 @@ const url = workload === 'serve' ? await createServer({ store }).listen() : '';
 console.log(JSON.stringify({ url }));
 for await (const line of createInterface({ input: process.stdin })) {
   const units = Number(line);
-  // A number is a round to do here; 0 asks what the process has used, before and after a round that comes from outside.
+  // A number is a round to run here. 0 asks for the CPU used so far, before and after a round driven from outside.
   const work = units === 0 ? null : await WORKLOADS[workload]!(units);
   const before = work ? process.cpuUsage() : undefined;
   await work?.();

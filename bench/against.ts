@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- against REV`: CPU per operation of this tree against another revision, in alternating rounds of the same
- * work. Time depends on the disk and on whoever else is busy; CPU of the process is what a change of ours can make worse.
- * `--rounds 10 --only append,post --engines memory,sqlite,postgres,redis,nats`.
+ * `npm run bench -- against REV`: CPU per operation of this tree against another revision, in alternating rounds of the
+ * same work. Wall time depends on the disk and on other processes; CPU time of the process shows whether a change made
+ * it slower. `--rounds 10 --only append,post --engines memory,sqlite,postgres,redis,nats`.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -15,36 +15,39 @@ import { median, type Round } from './measure.ts';
 import { linesTo, postsTo } from './server.ts';
 
 const CHILD = 'against-child.ts';
-/** Rounds before anything counts. As many for both: what a store holds decides what collecting garbage costs. */
+/**
+ * Rounds before measuring. The same number for both, because the size of a store affects the cost of garbage
+ * collection.
+ */
 const WARM_ROUNDS = 10;
 const MOST = 1.03;
 
-/** Operations of a round of each workload. */
+/** Operations per round of each workload. */
 const CALLS = { append: 10_000, set: 10_000, get: 20_000 };
 const REQUESTS: Record<string, { units: number; round: (url: string, units: number) => Round }> = {
   post: { units: 10_000, round: postsTo },
   bulk: { units: 20_000, round: linesTo },
 };
 
-/** A process of one revision that does rounds when asked. */
+/** A process of one revision that runs rounds on request. */
 class Side {
   readonly #child: ChildProcess;
   readonly #answers: AsyncIterator<string>;
   url = '';
 
-  private constructor(tree: string, workload: string, place: string) {
-    const args = [...SOURCE_FLAGS, join(tree, 'bench', CHILD), workload, place];
+  private constructor(tree: string, workload: string, storeUrl: string) {
+    const args = [...SOURCE_FLAGS, join(tree, 'bench', CHILD), workload, storeUrl];
     this.#child = spawn(process.execPath, args, { cwd: tree, stdio: ['pipe', 'pipe', 'inherit'] });
     this.#answers = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]();
   }
 
-  static async start(tree: string, workload: string, place: string): Promise<Side> {
-    const side = new Side(tree, workload, place);
+  static async start(tree: string, workload: string, storeUrl: string): Promise<Side> {
+    const side = new Side(tree, workload, storeUrl);
     side.url = (await side.#answer<{ url: string }>()).url;
     return side;
   }
 
-  /** Microseconds of CPU that so many operations took; for 0, those of the process so far. */
+  /** Returns the microseconds of CPU that `units` operations took, or for 0 those of the process so far. */
   async cpuOf(units: number): Promise<number> {
     this.#child.stdin!.write(`${units}\n`);
     return (await this.#answer<{ cpuUs: number }>()).cpuUs;
@@ -61,7 +64,7 @@ class Side {
   }
 }
 
-/** Microseconds of CPU per operation in one round of a side. */
+/** Measures the microseconds of CPU per operation in one round of a side. */
 type Cost = (side: Side) => Promise<number>;
 
 function costOfCalls(units: number): Cost {
@@ -77,17 +80,17 @@ function costOfRequests({ units, round }: (typeof REQUESTS)[string]): Cost {
   };
 }
 
-/** Medians of this tree and the other, and of the ratios of neighbouring rounds. */
+/** Returns the medians of this tree and the other, and of the ratios of adjacent rounds. */
 async function compare(
   trees: readonly [string, string],
-  places: readonly [string, string],
+  urls: readonly [string, string],
   what: string,
   rounds: number,
 ) {
   const request = REQUESTS[what];
   const cost = request ? costOfRequests(request) : costOfCalls(CALLS[what as keyof typeof CALLS]);
   const child = request ? 'serve' : what;
-  const sides = [await Side.start(trees[0], child, places[0]), await Side.start(trees[1], child, places[1])] as const;
+  const sides = [await Side.start(trees[0], child, urls[0]), await Side.start(trees[1], child, urls[1])] as const;
   try {
     for (let round = 0; round < WARM_ROUNDS; round++) for (const side of sides) await cost(side);
     const costs: [number, number][] = [];
@@ -106,27 +109,27 @@ async function compare(
   }
 }
 
-/** Two empty places of an engine, and how to remove them. */
-async function placesOf(
+/** Returns two empty databases of an engine and a function that removes them. */
+async function newDatabases(
   engine: string,
   scratch: string,
-): Promise<{ places: [string, string]; end: () => Promise<void> }> {
+): Promise<{ urls: [string, string]; end: () => Promise<void> }> {
   const end = async () => undefined;
-  if (engine === 'memory') return { places: ['', ''], end };
+  if (engine === 'memory') return { urls: ['', ''], end };
   if (engine === 'sqlite') {
-    // In memory where there is such a place: a busy disk costs CPU too.
+    // In memory if possible: a busy disk costs CPU too.
     const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : scratch, 'sqlite-'));
     const remove = async () => rmSync(folder, { recursive: true, force: true });
-    return { places: [`sqlite:${folder}/ours.db`, `sqlite:${folder}/theirs.db`], end: remove };
+    return { urls: [`sqlite:${folder}/ours.db`, `sqlite:${folder}/theirs.db`], end: remove };
   }
   const servers = await Promise.all([startOwnServer(engine as ServerName), startOwnServer(engine as ServerName)]);
   return {
-    places: [servers[0].url, servers[1].url],
+    urls: [servers[0].url, servers[1].url],
     end: async () => void (await Promise.all(servers.map((server) => server.stop()))),
   };
 }
 
-/** Checks the other revision out, compares every workload and prints the ratios. */
+/** Checks out the other revision, compares every workload and prints the ratios. */
 export async function compareWith(args: string[]): Promise<void> {
   const { values, positionals } = parseArgs({
     args,
@@ -147,10 +150,11 @@ export async function compareWith(args: string[]): Promise<void> {
     copyFileSync(join(import.meta.dirname, CHILD), join(other, 'bench', CHILD));
     const only = values.only.split(',');
     for (const engine of values.engines.split(',')) {
-      // The server's own cost does not depend on the engine. In memory, garbage of a growing store would drown it.
+      // The server's own cost does not depend on the engine. In memory, garbage collection of a growing store would
+      // hide it.
       for (const what of only.filter((it) => !(it in REQUESTS) || engine === 'sqlite')) {
-        const { places, end } = await placesOf(engine, scratch);
-        const { ours, theirs, ratio } = await compare([ROOT, other], places, what, Number(values.rounds)).finally(end);
+        const { urls, end } = await newDatabases(engine, scratch);
+        const { ours, theirs, ratio } = await compare([ROOT, other], urls, what, Number(values.rounds)).finally(end);
         const verdict = ratio <= MOST ? 'kept' : 'MISSED';
         console.log(
           `${what} on ${engine}: ${ours.toFixed(1)} µs of CPU an operation against ${theirs.toFixed(1)}, ratio ${ratio.toFixed(3)} (≤ ${MOST}, ${verdict})`,

@@ -1,4 +1,4 @@
-/** What a codec costs an event that is appended and read, against the same memory store without one. */
+/** The cost of a codec for an event that is appended and read, against the same memory store without one. */
 import { randomBytes } from 'node:crypto';
 import {
   composeCodecs,
@@ -15,7 +15,7 @@ const EVENTS = 10_000;
 const BATCH = 500;
 const ROUNDS = 7;
 
-/** Microseconds an event, in and out. */
+/** Returns microseconds per event, appended and read. */
 async function costOf(codec: PayloadCodec | undefined, events: readonly RunEventInput[]): Promise<number> {
   await using store = memoryStore(codec && { codec });
   const start = performance.now();

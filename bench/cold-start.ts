@@ -1,4 +1,4 @@
-/** What the first program of a day pays: loads the package, opens a new file, appends one event and closes. Prints milliseconds. */
+/** Cold start: loads the package, opens a new file, appends one event and closes. Prints milliseconds. */
 const start = performance.now();
 const { open } = await import('tidemark');
 const store = await open(`sqlite:${process.argv[2]}`);

@@ -1,4 +1,7 @@
-/** Keeping and letting go at size: a copy from SQLite to PostgreSQL in constant memory, and appends while retention deletes. */
+/**
+ * Copying and retention at scale: a copy from SQLite to PostgreSQL in constant memory, and appends while retention
+ * deletes.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +25,7 @@ const MEMORY_EVERY_MS = 50;
 
 type Report = (line: string) => void;
 
-/** Runs of a hundred events that have ended. */
+/** Appends ended runs of a hundred events. */
 async function fill(store: Store, count: number): Promise<void> {
   for (let first = 0; first < count / EVENTS_PER_RUN; first += RUNS_PER_BATCH) {
     const events = makeEvents(RUNS_PER_BATCH * EVENTS_PER_RUN, (n) => `run-${first + Math.floor(n / EVENTS_PER_RUN)}`);
@@ -39,7 +42,7 @@ async function fill(store: Store, count: number): Promise<void> {
   }
 }
 
-/** The highest resident size of this process, in MB, as it was in the first tenth of some work and after it. */
+/** Returns the peak resident size of this process in MB, in the first tenth of some work and after it. */
 async function peaksOf(
   work: (progress: (share: number) => void) => Promise<void>,
 ): Promise<Record<'early' | 'late', number>> {
@@ -76,7 +79,7 @@ async function copyFigure(from: Store, to: Store, count: number, report: Report)
   return atMost(1.5, scenario, 'MB', { ours: peaks.late, raw: peaks.early });
 }
 
-/** Appends by several writers until it is stopped. */
+/** Appends with several writers until it is stopped. */
 class Appending {
   readonly #store: Store;
   readonly #writers: Promise<void>[];
@@ -96,7 +99,7 @@ class Appending {
     }
   }
 
-  /** How many events were appended, and how long it took, while some work went on. */
+  /** Returns the number of events appended while some work ran, and how long it took. */
   async during(work: Promise<unknown>): Promise<Turn> {
     const [count, began] = [this.count, performance.now()];
     await work;
@@ -114,7 +117,10 @@ interface Turn {
   ms: number;
 }
 
-/** Turn by turn with and without retention, until everything is deleted, so that a noisy machine disturbs both alike. */
+/**
+ * Alternates turns with and without retention until everything is deleted, so that a noisy machine affects both
+ * equally.
+ */
 async function retentionFigure(engine: string, store: Store, count: number, report: Report): Promise<Figure> {
   const policies = { runs: [{ name: 'ended', keepNewest: 0, action: 'delete' }] } as const;
   const retention = createRetention({ store, policies });

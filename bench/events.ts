@@ -1,4 +1,7 @@
-/** The events every append benchmark writes: made before the clock starts, the same shape for ours and the bare driver. */
+/**
+ * The events of every append benchmark: made before the clock starts, with the same shape for our store and the bare
+ * driver.
+ */
 import type { RunEventInput } from '@tidemark/core';
 
 export function makeEvents(count: number, runOf: (index: number) => string): RunEventInput[] {
@@ -25,7 +28,7 @@ export function makeEvents(count: number, runOf: (index: number) => string): Run
   }));
 }
 
-/** Appends each event by itself, with so many callers at once. */
+/** Appends each event separately, with a number of concurrent callers. */
 export async function appendAll(
   append: (event: RunEventInput) => Promise<unknown>,
   events: readonly RunEventInput[],

@@ -1,6 +1,6 @@
 /**
- * The inspector in a real browser: how soon a long run is painted, how much page it takes, how smoothly it scrolls. There
- * is nothing to compare it with, so each figure stands against the bound it must keep.
+ * The inspector in a real browser: the time to paint a long run, the size of the page and how smoothly it scrolls.
+ * There is nothing to compare it with, so each figure is compared with its limit.
  */
 import { readFileSync } from 'node:fs';
 import { openPage, type Rig, startRig, type WatchedPage } from '../packages/inspector/test/browser.ts';
@@ -12,14 +12,14 @@ const LONG = 1_000_000;
 const QUICK_LONG = 100_000;
 const KILOBYTE = 1_024;
 const MEGABYTE = 1_000_000;
-/** Steps of the wheel, and pixels of each. */
+/** Steps of the wheel, and pixels per step. */
 const WHEELS = 120;
 const WHEEL_PIXELS = 900;
 const TIMES = 5;
 const PAINTED = 'new Promise((resolve) => requestAnimationFrame(() => resolve(performance.now())))';
 
 interface Opened {
-  /** Until the last event is on the screen, from the start of the navigation. */
+  /** Time from the start of the navigation until the last event is on the screen. */
   paintedMs: number;
   nodes: number;
   megabytes: number;
@@ -56,7 +56,7 @@ function bound(most: number, scenario: string, unit: string, ours: number): Figu
   return atMost(1, scenario, unit, { ours, raw: most });
 }
 
-/** The median of the paint, the worst of the rest. */
+/** Returns the median of the paint times and the worst of the other figures. */
 async function openSeveralTimes(rig: Rig, count: number): Promise<Opened> {
   const opened: Opened[] = [];
   for (let time = 0; time < TIMES; time++) opened.push(await openOnce(rig, count));
@@ -83,7 +83,7 @@ async function openOnce(rig: Rig, count: number): Promise<Opened> {
   return { paintedMs, nodes, megabytes, longTaskMs };
 }
 
-/** Scrolls up from the end, then all over the run; gives the 95th percentile of the tasks of the page's thread. */
+/** Scrolls up from the end, then over the whole run. Returns the 95th percentile of the tasks of the page's thread. */
 async function scroll(browser: Rig['browser'], page: WatchedPage['page']): Promise<number> {
   const grid = await page.getByRole('grid').boundingBox();
   await page.mouse.move(grid!.x + 100, grid!.y + 100);
@@ -98,17 +98,20 @@ async function scroll(browser: Rig['browser'], page: WatchedPage['page']): Promi
   return percentile(tasksOf(trace.traceEvents), 0.95);
 }
 
-/** What is needed of an event of Chromium's tracing. */
+/** The used fields of a Chromium trace event. */
 interface TraceEvent {
   name: string;
   pid: number;
   tid: number;
-  /** Microseconds the thread worked: what it waited for on a busy machine is not the page's doing. */
+  /** Microseconds of CPU time. Waiting time on a busy machine is not caused by the page. */
   tdur?: number;
   args?: { name?: string };
 }
 
-/** Milliseconds of each task of the page's own thread that took one at least: shorter ones nobody notices. */
+/**
+ * Returns the milliseconds of each task of the page's own thread that took at least one. Shorter ones are not
+ * noticeable.
+ */
 function tasksOf(events: readonly TraceEvent[]): number[] {
   const isMain = (it: TraceEvent) => it.name === 'thread_name' && it.args?.name === 'CrRendererMain';
   const threads = new Set(events.filter(isMain).map(({ pid, tid }) => `${pid} ${tid}`));
@@ -116,7 +119,7 @@ function tasksOf(events: readonly TraceEvent[]): number[] {
   return tasks.map(({ tdur = 0 }) => tdur / 1_000).filter((ms) => ms >= 1);
 }
 
-/** Of the process that draws the page, the largest of its kind: what it holds for itself alone. */
+/** Returns the private memory of the largest renderer process, which draws the page. */
 async function memoryOf(browser: Rig['browser']): Promise<number> {
   const session = await browser.newBrowserCDPSession();
   const { processInfo } = await session.send('SystemInfo.getProcessInfo');

@@ -1,6 +1,6 @@
 /**
- * Jobs: what a sweep of 100 stuck jobs costs among 1 000 000 others, against the same among 10 000 (KV-8). On SQLite in
- * two files, or on any engine with `--url=…`, in two tenants.
+ * Jobs: the cost of a sweep of 100 stuck jobs among 1 000 000 others, against the same among 10 000 (KV-8). On SQLite
+ * in two files, or on any engine with `--url=…`, in two tenants.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const AT_ONCE = 200;
 const TYPE = 'bench';
 const key = (taskId: string) => `gbe.state.tasks.${TYPE}.${taskId}`;
 
-/** Jobs as a queue in use has them: most have ended, some wait, some are being worked on. */
+/** Jobs as in a real queue: most have ended, some wait, some are being worked on. */
 function otherJob(index: number): Record<string, string | number> {
   const now = Date.now();
   const state = ['pending', 'running', 'failed', 'cancelled'][index % 40] ?? 'completed';
@@ -35,7 +35,7 @@ async function fill(store: Pick<Store, 'kv'>, count: number, report: (line: stri
   }
 }
 
-/** Milliseconds of one sweep that sends all stuck jobs back. */
+/** Returns the milliseconds of one sweep that sends all stuck jobs back. */
 async function sweepOnce(store: Pick<Store, 'kv' | 'jobs'>): Promise<number> {
   const stuck = Array.from({ length: STUCK }, (_, index) => key(`stuck-${index}`));
   const lapsed = { state: 'claimed', worker: 'eve', created_at: 1, updated_at: Date.now(), timeout_at: 1 };
@@ -61,7 +61,7 @@ export async function benchJobs(report: (line: string) => void, quick: boolean):
       costs.raw.push(await sweepOnce(small));
       costs.ours.push(await sweepOnce(large));
     }
-    // The first round warms both up.
+    // The first round warms up both.
     const [ours, raw] = [median(costs.ours.slice(1)), median(costs.raw.slice(1))];
     return [atMost(2, `sweep of ${STUCK} stuck jobs among ${many} against ${few}`, 'ms', { ours, raw })];
   } finally {

@@ -1,4 +1,7 @@
-/** Archives runs of a hundred events each, reads every file back, restores them all, and compares each event byte for byte. */
+/**
+ * Archives runs of a hundred events each, reads every file back, restores all runs, and compares each event byte for
+ * byte.
+ */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +16,7 @@ const SHARE_WANTED = 0.15;
 const CALLERS = 8;
 const SCOPE = { tenantId: 'default', projectId: 'billing', environmentId: 'production', planId: 'invoices' };
 
-/** Lorem for agents: the same every time, though no two runs alike. */
+/** Generates deterministic text, different for each run. */
 class Words {
   #state = 1;
 
@@ -69,13 +72,13 @@ function eventsOf(runId: string, words: Words): RunEventInput[] {
       engineAttemptId: 1,
       logicalAttemptId: 1,
       ...(step ? { stepId: `step-${at >> 2}`, payload: PAYLOADS[at % 4]!(words, at) } : {}),
-      // Some producers bring keys of their own.
+      // Some producers send their own keys.
       ...(at % 4 === 1 ? { idempotencyKey: crypto.randomUUID() } : {}),
     };
   });
 }
 
-/** The hash of all events of a run as readers get them, and how many bytes they are as lines of JSON. */
+/** Returns the hash of all events of a run as readers get them, and their size as lines of JSON. */
 async function contentOf(store: Store, runId: string): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash('sha256');
   let bytes = 0;

@@ -1,21 +1,23 @@
-/** Measures two ways of doing the same work, turn by turn in one run, and compares their medians. */
+/** Measures two ways of doing the same work, in alternating rounds, and compares their medians. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** One figure of a benchmark: ours against the bare driver, and what was asked for. */
+/** One figure of a benchmark: our store against the bare driver, and the target. */
 export interface Figure {
   scenario: string;
   unit: string;
   ours: number;
   raw: number;
-  /** ours / raw for rates, the growth of ours over that of raw for growth. */
+  /** ours / raw for rates; the growth of ours over that of raw for growth. */
   ratio: number;
-  /** The bound the ratio must keep. */
+  /** The limit of the ratio. */
   wanted: string;
   kept: boolean;
 }
 
-/** A round of work: made ready before the clock starts, then done; gives how many units it was. */
+/**
+ * Prepares a round of work before the clock starts, and returns the work. The work resolves with its number of units.
+ */
 export type Round = () => () => Promise<number>;
 
 const WARM_MS = 3_000;
@@ -23,7 +25,7 @@ const WARM_MS = 3_000;
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Units a second of each. The ratio is that of rounds next to each other, which a noisy machine disturbs alike. */
+/** Units per second of each. The ratio is that of adjacent rounds, which a noisy machine affects equally. */
 export interface Rates {
   ours: number;
   raw: number;
@@ -33,7 +35,7 @@ export interface Rates {
 /** Medians over interleaved rounds. */
 export async function compareRates(ours: Round, raw: Round, rounds: number): Promise<Rates> {
   const rates = { ours: [] as number[], raw: [] as number[] };
-  // What is run first is compiled as it runs, and counts for nothing.
+  // The first rounds include compilation and do not count.
   await warmUp(raw);
   await warmUp(ours);
   for (let round = 0; round < rounds; round++) {
@@ -44,7 +46,7 @@ export async function compareRates(ours: Round, raw: Round, rounds: number): Pro
   return { ours: median(rates.ours), raw: median(rates.raw), ratio };
 }
 
-/** Runs rounds until the work has been done for as long as it takes V8 to settle on how to do it. */
+/** Runs rounds for as long as V8 needs to finish optimising. */
 async function warmUp(round: Round): Promise<void> {
   const until = performance.now() + WARM_MS;
   do await rateOf(round);
@@ -65,7 +67,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** A rate that must be at least a share of the bare driver's. */
+/** Returns a figure for a rate that must be at least a share of the bare driver's. */
 export function atLeast(
   share: number,
   scenario: string,
@@ -75,13 +77,13 @@ export function atLeast(
   return { scenario, unit, ours, raw, ratio, wanted: `≥ ${share}`, kept: ratio >= share };
 }
 
-/** A cost, or growth, that must be at most a multiple of the bare driver's. */
+/** Returns a figure for a cost, or growth, that must be at most a multiple of the bare driver's. */
 export function atMost(multiple: number, scenario: string, unit: string, costs: { ours: number; raw: number }): Figure {
   const ratio = costs.ours / costs.raw;
   return { scenario, unit, ...costs, ratio, wanted: `≤ ${multiple}`, kept: ratio <= multiple };
 }
 
-/** The figures as a table a person can read. */
+/** Formats the figures as a table. */
 export function formatFigures(figures: readonly Figure[]): string {
   const rows = figures.map((it) => [
     it.scenario,

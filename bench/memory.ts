@@ -1,4 +1,7 @@
-/** Memory: what folding and appending cost as a run grows; there is no bare driver to compare with, so it is compared with itself. */
+/**
+ * Memory: the cost of folding and appending as a run grows. There is no bare driver to compare with, so it is compared
+ * with itself.
+ */
 import { memoryStore, type RunEventRecord, reduceRun } from '@tidemark/core';
 import { makeEvents } from './events.ts';
 import { atMost, type Figure, median } from './measure.ts';
@@ -18,7 +21,7 @@ async function appendCost(report: (line: string) => void): Promise<Figure> {
     if ((done + SLICE) % 200_000 === 0) report(`${done + SLICE} events appended to one run`);
   }
   await store.close();
-  // The first slice warms the compiler up.
+  // The first slice warms up the compiler.
   return atMost(1.5, 'append to a run of 10⁶ events against its start', 'µs/event', {
     ours: median(costs.slice(-10)),
     raw: median(costs.slice(1, 11)),

@@ -1,4 +1,7 @@
-/** NATS: our store against bare JetStream publishes of the same bodies and headers, each acknowledged; and how it grows with the number of runs. */
+/**
+ * NATS: our store against plain JetStream publishes of the same bodies and headers, each acknowledged; and its growth
+ * with the number of runs.
+ */
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { type NatsConnection, headers as newHeaders } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
@@ -14,7 +17,7 @@ const ROUND = 12_800;
 const ROUNDS = 5;
 const FEW_RUNS = 1_000;
 
-/** The bare driver on a stream of its own: one subject per run, the same headers and as many bytes as our commits have. */
+/** The bare driver on its own stream: one subject per run, the same headers and as many bytes as our commits. */
 class RawDriver {
   readonly #publish: (event: RunEventInput) => Promise<unknown>;
 
@@ -44,7 +47,7 @@ class RawDriver {
 /** As long as the state of a run in our headers. */
 const STATE = 's'.repeat(260);
 
-/** Runs in an order in which no two callers meet on one. */
+/** Returns runs in an order in which no two callers use the same one. */
 function spread(index: number): string {
   return `run-${(index * 7_919) % RUNS}`;
 }
@@ -57,7 +60,10 @@ async function fill(store: Store, runs: number, report: (line: string) => void):
   }
 }
 
-/** Milliseconds of opening a run that no writer knows, appending to it and reading its tail, each by a store that was just opened. */
+/**
+ * Returns the milliseconds to open an unknown run, to append to it and to read its tail, each with a newly opened
+ * store.
+ */
 async function costOf(
   url: string,
   prefix: string,

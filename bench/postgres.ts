@@ -37,7 +37,7 @@ const COLUMNS = [
 
 type Row = unknown[];
 
-/** The bare driver on a schema of its own with our tables. */
+/** The bare driver on its own schema with our tables. */
 class RawDriver {
   readonly #client: pg.Client;
   readonly #insert: string;
@@ -125,7 +125,7 @@ function appendRates({ ours, raw }: Pair, runOf: (index: number) => string, roun
   );
 }
 
-/** Fresh events, and the same with every twentieth sent before: ours against ours. */
+/** Measures new events, and the same with every twentieth a duplicate: our store against itself. */
 async function duplicateRates({ ours }: Pair, runOf: (index: number) => string) {
   const append = (event: RunEventInput) => ours.runs.appendEvent(event);
   const sent = makeEvents(ROUND / 20, (index) => runOf(index * 20));

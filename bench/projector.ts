@@ -1,4 +1,7 @@
-/** The projector's lag on every engine: how long events wait between being stored and being in their snapshot, at a steady rate. */
+/**
+ * The projector's lag on every engine: the time between storing an event and folding it into its snapshot, at a steady
+ * rate.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,13 +23,13 @@ const TICK_MS = 10;
 const WANTED_MS = 1_000;
 const DRAIN_MS = 20_000;
 
-/** Where an engine's data lies. The projector and the writer have a connection each, as processes of their own would. */
-interface Place {
+/** The data of an engine. The projector and the writer have a connection each, like separate processes. */
+interface Database {
   stores: Store[];
   stop(): Promise<unknown>;
 }
 
-const PLACES: Record<string, () => Promise<Place>> = {
+const DATABASES: Record<string, () => Promise<Database>> = {
   memory: async () => ({ stores: [memoryStore()], stop: async () => {} }),
   sqlite: async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tidemark-bench-'));
@@ -38,12 +41,12 @@ const PLACES: Record<string, () => Promise<Place>> = {
   nats: () => onServer('nats', (url) => natsStore({ url, prefix: 'bench' })),
 };
 
-async function onServer(name: 'postgres' | 'redis' | 'nats', open: (url: string) => Promise<Store>): Promise<Place> {
+async function onServer(name: 'postgres' | 'redis' | 'nats', open: (url: string) => Promise<Store>): Promise<Database> {
   const server = await startOwnServer(name);
   return { stores: [await open(server.url), await open(server.url)], stop: () => server.stop() };
 }
 
-/** The events of each run that are stored and not folded yet: when they were stored, by sequence. */
+/** The events of each run that are stored and not folded yet, with the time they were stored, by sequence. */
 class Waiting {
   readonly lags: number[] = [];
   readonly #stored = new Map<string, Map<number, number>>();
@@ -51,7 +54,7 @@ class Waiting {
 
   stored(runId: string, runSeq: number, at: number): void {
     const folded = this.#foldedUpTo.get(runId);
-    // The fold may be known before the reply of the append.
+    // The fold may be reported before the append returns.
     if (folded && folded.seq >= runSeq) this.lags.push(Math.max(0, folded.at - at));
     else this.#stored.set(runId, (this.#stored.get(runId) ?? new Map()).set(runSeq, at));
   }
@@ -72,8 +75,8 @@ class Waiting {
   }
 }
 
-/** The store with every refresh noted when it is done. */
-function noting(store: Store, waiting: Waiting): Store {
+/** Returns the store with every finished refresh recorded. */
+function recordingRefreshes(store: Store, waiting: Waiting): Store {
   const refreshSnapshot: Store['runs']['refreshSnapshot'] = async (runId, options) => {
     const refreshed = await store.runs.refreshSnapshot(runId, options);
     waiting.folded(runId, refreshed.snapshot.lastEventSeq);
@@ -90,7 +93,7 @@ function bound(target: object, name: string | symbol): unknown {
   return typeof member === 'function' ? member.bind(target) : member;
 }
 
-/** Appends at a steady rate, whatever each append takes; resolves when all are stored. */
+/** Appends at a steady rate, however long each append takes. Resolves when all are stored. */
 async function appendSteadily(store: Store, waiting: Waiting, rate: number, seconds: number): Promise<void> {
   const events = makeEvents(rate * seconds, (index) => `run-${rate}-${index % RUNS}`);
   const began = Date.now();
@@ -109,7 +112,7 @@ async function appendSteadily(store: Store, waiting: Waiting, rate: number, seco
 
 async function lagsOf(stores: readonly Store[], rate: number, seconds: number): Promise<number[]> {
   const waiting = new Waiting();
-  const projector = await createProjector({ store: noting(stores[0]!, waiting) });
+  const projector = await createProjector({ store: recordingRefreshes(stores[0]!, waiting) });
   try {
     await appendSteadily(stores.at(-1)!, waiting, rate, seconds);
     for (const end = Date.now() + DRAIN_MS; waiting.count > 0 && Date.now() < end; )
@@ -124,15 +127,15 @@ async function lagsOf(stores: readonly Store[], rate: number, seconds: number): 
 export async function benchProjector(report: (line: string) => void, quick: boolean): Promise<Figure[]> {
   const figures: Figure[] = [];
   const seconds = quick ? QUICK_SECONDS : SECONDS;
-  for (const [engine, makePlace] of Object.entries(PLACES)) {
-    const { stores, stop } = await makePlace();
+  for (const [engine, makeDatabase] of Object.entries(DATABASES)) {
+    const { stores, stop } = await makeDatabase();
     try {
       for (const rate of RATES) {
         const lags = await lagsOf(stores, rate, seconds);
         const at = (share: number) => lags[Math.min(lags.length - 1, Math.floor(lags.length * share))]!;
         const [p50, p99, max] = [at(0.5), at(0.99), lags.at(-1)!];
         report(`${engine} at ${rate} events/s: lag p50 ${p50} ms, p99 ${p99} ms, max ${max} ms`);
-        // There is no bare driver to compare with: the bound is the promise itself.
+        // There is no bare driver to compare with: the limit is the promised lag.
         figures.push(
           atMost(1, `lag p99 at ${rate} events/s, ${engine}, against 1 s`, 'ms', { ours: p99, raw: WANTED_MS }),
         );

@@ -21,7 +21,7 @@ else
     return 0
 end`);
 
-/** The least that an append can be. */
+/** A minimal append. */
 const APPEND = scriptOf(`
 local seq = redis.call('INCR', KEYS[1])
 redis.call('XADD', KEYS[2], '*', 'seq', seq, 'body', ARGV[1])
@@ -31,7 +31,7 @@ function scriptOf(text: string): { text: string; sha: string } {
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
 
-/** Does something so many times, with so many callers at once. */
+/** Calls `work` `times` times, with a number of concurrent callers. */
 async function repeat(times: number, work: (index: number) => Promise<unknown>): Promise<number> {
   let next = 0;
   const call = async () => {
@@ -62,7 +62,8 @@ export async function benchRedis(report: (line: string) => void, quick: boolean)
       );
 
     const figures: Figure[] = [];
-    // Appends are asked for with every write flushed; the fields of records with both settings, of which the first is usual.
+    // Appends are measured with every write flushed, fields of records with both settings, of which the first is more
+    // common.
     for (const flushed of ['everysec', 'always']) {
       await raw.configSet('appendfsync', flushed);
       report(`fields of records, appendfsync ${flushed}`);

@@ -1,4 +1,4 @@
-/** Runs the benchmarks of the engines that are named, prints a table, and writes the figures as JSON. */
+/** Runs the benchmarks of the named engines, prints a table, and writes the figures as JSON. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { compareWith } from './against.ts';

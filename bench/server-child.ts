@@ -1,4 +1,7 @@
-/** A server for the benchmark: Tidemark on a SQLite file or, without one, in memory; or a bare one that parses the same bodies and keeps nothing. */
+/**
+ * A server for the benchmark: Tidemark on a SQLite file or in memory; or a bare one that parses the same bodies and
+ * stores nothing.
+ */
 import { createServer as createBareServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { memoryStore } from '@tidemark/core';
@@ -7,7 +10,7 @@ import { sqliteStore } from '@tidemark/sqlite';
 
 const [kind, path] = process.argv.slice(2);
 
-/** What an append answers, so that both send as much back. */
+/** The reply to an append, so that both servers send the same amount. */
 const ANSWER = JSON.stringify({
   eventId: '00000000-0000-4000-8000-000000000000',
   runSeq: 1,

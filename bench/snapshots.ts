@@ -1,4 +1,6 @@
-/** Snapshots: what `getSnapshot` costs on a run of ten events and on one of a million, in memory and in a SQLite file. */
+/**
+ * Snapshots: the cost of `getSnapshot` on a run of ten events and on one of a million, in memory and in a SQLite file.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -16,7 +16,7 @@ const ROUNDS = 5;
 
 const EVENT_VALUES = 19;
 
-/** The bare driver on a file of our own schema, with our own settings. */
+/** The bare driver on a file with our schema and our settings. */
 class RawDriver {
   readonly #database: DatabaseSync;
   readonly #insert;
@@ -49,7 +49,7 @@ class RawDriver {
     }
   }
 
-  /** Rows as they will be inserted, made before the clock starts. */
+  /** Returns the rows to insert, made before the clock starts. */
   rowsOf(events: readonly RunEventInput[]): (string | number | null | Uint8Array)[][] {
     return events.map((event) => {
       const runSeq = (this.#sequences.get(event.runId) ?? 0) + 1;
@@ -83,7 +83,7 @@ class RawDriver {
       const group = rows.slice(start, start + size);
       this.#database.exec('BEGIN IMMEDIATE');
       for (const row of group) this.#insert.run(...row);
-      // As ours does: each run's head once a transaction.
+      // Like our store, updates each run's head once per transaction.
       const heads = new Map(group.map((row) => [row[1], row]));
       for (const row of heads.values()) {
         this.#upsert.run(row[0]!, row[1]!, row[7]!, row[8]!, row[9]!, row[10]!, row[2]!, this.#link, row[6]!, row[6]!);
@@ -93,7 +93,7 @@ class RawDriver {
     return rows.length;
   }
 
-  /** Pages as a bare reader would have them: rows with their payload parsed. */
+  /** Reads pages as a bare reader would: rows with their payload parsed. */
   read(runId: string, total: number, page: number): number {
     let read = 0;
     while (read < total) {
@@ -117,7 +117,7 @@ interface Pair {
 async function withFiles<T>(work: (pair: Pair) => Promise<T>): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), 'tidemark-bench-'));
   const ours = await sqliteStore(join(directory, 'ours.db'));
-  // The store makes the tables; the bare driver then has the file to itself.
+  // The store creates the tables; the bare driver then has the file to itself.
   await (await sqliteStore(join(directory, 'raw.db'))).close();
   const raw = new RawDriver(join(directory, 'raw.db'));
   try {
@@ -192,7 +192,10 @@ async function verifiedReads({ ours, raw }: Pair): Promise<{ ours: number; raw: 
   );
 }
 
-/** Appends to a small file and to one of a million events, alternately, ours and raw: how much slower did each become? */
+/**
+ * Appends to a small file and to one of a million events, alternately, with our store and the bare driver, and compares
+ * how much slower each became.
+ */
 async function growth(report: (line: string) => void, large: number): Promise<Figure[]> {
   return withFiles((small) =>
     withFiles(async (big) => {
@@ -228,7 +231,7 @@ async function growth(report: (line: string) => void, large: number): Promise<Fi
   );
 }
 
-/** Opening, appending one event and closing in a process of its own, on what users get: the compiled packages. */
+/** Opens, appends one event and closes in a separate process, on the compiled packages that users get. */
 function coldStart(): Figure[] {
   const directory = mkdtempSync(join(tmpdir(), 'tidemark-bench-'));
   try {

@@ -1,7 +1,7 @@
 /**
  * F5: bit rot. One bit of a stored payload is flipped in a closed file: `verify` must name run and sequence, and
- * reading the event must fail. Then one bit anywhere in the file: a read gives what was stored or fails, it is never wrong.
- * `--flips 100 --seed N`, so many of each kind, each on a fresh copy.
+ * reading the event must fail. Then one bit is flipped anywhere in the file: a read must return the stored value or
+ * fail, and never a wrong value. `--flips 100 --seed N`: the number of flips of each kind, each on a fresh copy.
  */
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ const { values } = parseArgs({
 
 const RUNS = 8;
 const EVENTS = 25;
-/** One in so many payloads is longer than a page, and so continues on pages of its own. */
+/** One in this many payloads is longer than a page, and so continues on further pages. */
 const LONG_EVERY = 10;
 const PART = 30;
 
@@ -28,7 +28,7 @@ const original = join(folder, 'original.db');
 const damaged = join(folder, 'damaged.db');
 const wrong: string[] = [];
 
-/** Every run as it was before the damage. */
+/** Every run before the damage. */
 type Logs = Map<string, RunEventRecord[]>;
 
 async function writeOriginal(): Promise<Logs> {
@@ -44,14 +44,15 @@ async function writeOriginal(): Promise<Logs> {
   const logs: Logs = new Map();
   for (let run = 0; run < RUNS; run++) logs.set(`run-${run}`, await store.runs.fetchEvents(`run-${run}`));
   await store.close();
-  // SQLite leaves old bytes in pages it has reorganised; without them, what is found in the file is what is read.
+  // SQLite leaves old bytes in reorganised pages. Without them, the bytes found in the file are the bytes that are
+  // read.
   const database = new DatabaseSync(original);
   database.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
   database.close();
   return logs;
 }
 
-/** A text no part of which is anywhere else in the file. */
+/** Returns a text no part of which occurs elsewhere in the file. */
 function textOf(run: number, index: number): string {
   const words = index % LONG_EVERY === 1 ? 500 : 6;
   return Array.from({ length: words }, (_, word) => `<run ${run} event ${index} word ${word}>`).join('');
@@ -63,7 +64,7 @@ function flipBit(offset: number): void {
   writeFileSync(damaged, bytes);
 }
 
-/** Opens the damaged copy and looks at it; a file that does not even open has not lied. */
+/** Opens the damaged copy and checks it. A file that does not open counts as refused. */
 async function openDamaged(look: (store: Store) => Promise<string>): Promise<string> {
   let store: Store;
   try {
@@ -74,12 +75,12 @@ async function openDamaged(look: (store: Store) => Promise<string>): Promise<str
   try {
     return await look(store);
   } finally {
-    // The last checkpoint of a damaged file may fail; nothing was written here that it could lose.
+    // The last checkpoint of a damaged file may fail. Nothing was written here that it could lose.
     await store.close().catch(() => {});
   }
 }
 
-/** Refusing is right; an error that is not ours tells a user nothing and is counted by itself. */
+/** Refusing is correct. An error that is not a TidemarkError does not help a user and is counted separately. */
 function refusal(outcome: string, error: unknown): string {
   return isTidemarkError(error) ? outcome : `${outcome} with a bare ${(error as Error).name}`;
 }
@@ -91,14 +92,17 @@ async function flipPayloads(logs: Logs, flips: number): Promise<Map<string, numb
     const run = `run-${random.between(0, RUNS)}`;
     const log = logs.get(run)!;
     const event = random.pick(log);
-    flipBit(placeOf(event, file));
+    flipBit(payloadOffset(event, file));
     count(outcomes, await openDamaged((store) => lookAtPayload(store, run, event.runSeq)));
   }
   return outcomes;
 }
 
-/** Where some byte of the event's payload stands. A long payload lies in several pieces, so a short part is looked for. */
-function placeOf(event: RunEventRecord, file: Buffer): number {
+/**
+ * Returns the position of a byte of the event's payload. A long payload is stored in several pieces, so this searches
+ * for a short part.
+ */
+function payloadOffset(event: RunEventRecord, file: Buffer): number {
   const stored = Buffer.from(JSON.stringify(event.payload));
   for (let attempt = 0; attempt < 100; attempt++) {
     const from = random.between(0, stored.length - PART);
@@ -139,7 +143,7 @@ async function flipAnywhere(logs: Logs, flips: number): Promise<Map<string, numb
   return outcomes;
 }
 
-/** The worst of what reading each run gives. */
+/** Returns the worst outcome of reading each run. */
 async function lookAtEverything(store: Store, logs: Logs): Promise<string> {
   const seen = new Set<string>();
   for (const [run, log] of logs) seen.add(await lookAtRun(store, run, log));
@@ -158,7 +162,7 @@ async function lookAtRun(store: Store, run: string, log: readonly RunEventRecord
   if (sameEvents(read, log)) return 'unharmed';
   if (read.length < log.length && sameEvents(read, log.slice(0, read.length)))
     return lookAtShorterRun(store, run, read.length);
-  // The ruling's chain covers what the producer sent; the time is the store's own word (RUN-17).
+  // The chain covers what the producer sent, but not persistedAt, which the store assigns (RUN-17).
   const timeless = (events: readonly RunEventRecord[]) => events.map((event) => ({ ...event, persistedAt: '' }));
   if (sameEvents(timeless(read), timeless(log))) return 'only persistedAt differs';
   wrong.push(`${run} was read with other events than were stored`);
@@ -169,7 +173,7 @@ function sameEvents(one: readonly object[], other: readonly object[]): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** A log that ends early says nothing false, but `verify` must know that there was more. */
+/** A log that ends early contains nothing false, but `verify` must detect that events are missing. */
 async function lookAtShorterRun(store: Store, run: string, length: number): Promise<string> {
   try {
     const { ok } = await store.runs.verify(run, { tenantId: 'default' });

@@ -1,17 +1,17 @@
-/** Starts writers as processes of their own, whose notes go straight to a file, and ends them hard. */
+/** Starts writers as separate processes, with their notes written directly to a file, and kills them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SOURCE_FLAGS } from '../scripts/processes.ts';
 
-/** A writer process; what it says on standard error is kept. */
+/** A writer process. Keeps its standard error. */
 export class WriterProcess {
   readonly #child: ChildProcess;
   readonly #ended: Promise<void>;
   errors = '';
 
-  /** Starts `faults/<script>.ts` under `wrapper` (strace, for example), its notes appended to a file. */
+  /** Starts `faults/<script>.ts` under `wrapper` (strace, for example) and appends its notes to a file. */
   constructor(script: string, args: readonly string[], notesFile: string, wrapper: readonly string[] = []) {
     const notes = openSync(notesFile, 'a');
     const node = [process.execPath, ...SOURCE_FLAGS, join(import.meta.dirname, `${script}.ts`), ...args];
@@ -25,12 +25,12 @@ export class WriterProcess {
     });
   }
 
-  /** Stops it where it stands, without a chance to sync anything. */
+  /** Stops the process immediately, without a chance to sync anything. */
   freeze(): void {
     this.#child.kill('SIGSTOP');
   }
 
-  /** Lets it go on as if no time had passed. */
+  /** Resumes the process as if no time had passed. */
   thaw(): void {
     this.#child.kill('SIGCONT');
   }
@@ -40,18 +40,18 @@ export class WriterProcess {
     await this.#ended;
   }
 
-  /** Waits until it ends by itself and gives its exit code. */
+  /** Waits until the process exits by itself and returns its exit code. */
   async end(): Promise<number | null> {
     await this.#ended;
     return this.#child.exitCode;
   }
 
-  /** Fails when it ended by itself: then its error matters more than anything that follows. */
+  /** Throws if the process has exited, because its error matters more than anything that follows. */
   expectRunning(): void {
     if (this.#child.exitCode !== null) throw new Error(`The writer ended with ${this.#child.exitCode}: ${this.errors}`);
   }
 
-  /** Waits until it has noted something new. */
+  /** Waits until the process has written a new note. */
   async hasWritten(notesFile: string, before: number, limitMs = 60_000): Promise<void> {
     const limit = Date.now() + limitMs;
     while (statSync(notesFile).size <= before) {

@@ -1,10 +1,10 @@
 /**
- * A process that copies a store, or lets go of what its policies say, and kills itself at a named point, or so many
- * milliseconds after it. Without `--point` it finishes and ends. `--what --from --to --point --hit --delay`.
+ * A process that copies a store or applies its retention policies, and kills itself at a named point or some
+ * milliseconds after it. Without `--point` it finishes and exits. `--what --from --to --point --hit --delay`.
  */
 import { parseArgs } from 'node:util';
 import { copyStore, createRetention } from '@tidemark/runtime';
-import { openPlace } from './copying-places.ts';
+import { openStoreAt } from './copying-stores.ts';
 
 const { values } = parseArgs({
   options: {
@@ -25,9 +25,9 @@ function probe(point: string): void {
   else setTimeout(kill, Number(values.delay));
 }
 
-const from = await openPlace(values.from!);
+const from = await openStoreAt(values.from!);
 if (values.what === 'copy') {
-  const to = await openPlace(values.to!);
+  const to = await openStoreAt(values.to!);
   const { complete, differences, problems } = await copyStore(from, to, { probe, mirror: true });
   if (!complete) console.error(differences, problems);
   process.exitCode = complete ? 0 : 3;

@@ -1,7 +1,7 @@
 /**
- * Kills a copy between stores, and retention, at every point that has a name and shortly after, again and again, while the
- * source grows. Every run must be whole or not there, nothing that was to stay may be lost, and a last run must finish the
- * job. `--what copy --crashes 100 --seed N --to postgres`; without `--what` each in turn.
+ * Kills a copy between stores, and retention, at every named point and shortly after it, while the source grows. Every
+ * run must be complete or absent, nothing that should stay may be lost, and a last run must finish the job. `--what
+ * copy --crashes 100 --seed N --to postgres`; without `--what`, both in turn.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { isTidemarkError, type RunSummary, type Store } from '@tidemark/core';
 import { startOwnServer } from '../scripts/servers/index.ts';
 import { WriterProcess } from './children.ts';
-import { openPlace } from './copying-places.ts';
+import { openStoreAt } from './copying-stores.ts';
 import { newSeed, Random } from './random.ts';
 
 const { values } = parseArgs({
@@ -24,7 +24,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Where children kill themselves, and how often a round comes there at least, as a rule. */
+/** Where children kill themselves, and how often a round usually passes that point at least. */
 const POINTS = {
   copy: { copying: 12, 'run part': 3, replacing: 1, copied: 12, mirroring: 1, verifying: 12 },
   retention: { found: 2, removing: 12, removed: 12, batch: 2 },
@@ -36,20 +36,20 @@ type What = keyof typeof POINTS;
 
 const random = new Random(Number(values.seed));
 
-/** Lets a child work until it kills itself; gives whether it did. */
-async function crashOnce(what: What, places: readonly string[], folder: string): Promise<boolean> {
+/** Runs a child until it kills itself. Returns whether it did. */
+async function crashOnce(what: What, addresses: readonly string[], folder: string): Promise<boolean> {
   const points = Object.entries(POINTS[what]);
   const [point, hits] = random.pick(points);
   const delay = random.next() < 0.5 ? 0 : random.between(1, LONGEST_DELAY_MS);
   const when = ['--point', point, '--hit', String(random.between(1, hits + 1)), '--delay', String(delay)];
-  const child = new WriterProcess('copying-child', ['--what', what, ...places, ...when], join(folder, 'notes'));
+  const child = new WriterProcess('copying-child', ['--what', what, ...addresses, ...when], join(folder, 'notes'));
   const code = await child.end();
   if (code !== null && code !== 0) throw new Error(`The child failed with ${code}: ${child.errors}`);
   return code === null;
 }
 
-async function finish(what: What, places: readonly string[], folder: string): Promise<string[]> {
-  const child = new WriterProcess('copying-child', ['--what', what, ...places], join(folder, 'notes'));
+async function finish(what: What, addresses: readonly string[], folder: string): Promise<string[]> {
+  const child = new WriterProcess('copying-child', ['--what', what, ...addresses], join(folder, 'notes'));
   const code = await child.end();
   return code === 0 ? [] : [`the last child ended with ${code}: ${child.errors}`];
 }
@@ -73,7 +73,7 @@ async function keysOf({ kv }: Store): Promise<string[]> {
   return (await Array.fromAsync(kv.scan('key-'))).map(({ key }) => key);
 }
 
-/** New runs, runs that go on and are deleted, and records that change and go. */
+/** Adds runs, appends to some, deletes some, and changes and deletes records. */
 async function grow(store: Store, round: number): Promise<void> {
   for (let n = 0; n < 2; n++) await append(store, `run-${round}-${n}`, Array(random.between(1, 12)).fill('Progress'));
   if (round % 10 === 0) {
@@ -89,7 +89,7 @@ async function grow(store: Store, round: number): Promise<void> {
   await store.artifacts.putText(`text of round ${round}`, { ttl: null });
 }
 
-/** Whether a run was deleted: then the target may have it until the next copy. */
+/** Returns whether a run was deleted: the target may then have it until the next copy. */
 async function isDeleted({ admin }: Store, runId: string): Promise<boolean> {
   for (let cursor: { cursor?: string } = {}; ; ) {
     const { items, next } = await admin.listRemovedRuns({ ...cursor, limit: 1_000 });
@@ -99,7 +99,7 @@ async function isDeleted({ admin }: Store, runId: string): Promise<boolean> {
   }
 }
 
-/** Every run that can be read in the target is a whole one that the source has, or had a moment ago. */
+/** Returns a problem for every run in the target that is incomplete or differs from the source. */
 async function halfCopied(from: Store, to: Store): Promise<string[]> {
   const problems: string[] = [];
   for (const { tenantId, runId } of await runsOf(to)) {
@@ -115,18 +115,18 @@ async function crashCopies(wanted: number): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-copying-'));
   const server = values.to === 'postgres' ? await startOwnServer('postgres') : null;
   const [source, target] = [join(folder, 'from.db'), server?.url ?? join(folder, 'to.db')];
-  const places = ['--from', source, '--to', target];
-  const [from, to] = [await openPlace(source), await openPlace(target)];
+  const addresses = ['--from', source, '--to', target];
+  const [from, to] = [await openStoreAt(source), await openStoreAt(target)];
   try {
     const problems: string[] = [];
     let [crashes, rounds] = [0, 0];
     for (; crashes < wanted; rounds++) {
       await grow(from, rounds);
-      if (await crashOnce('copy', places, folder)) crashes++;
+      if (await crashOnce('copy', addresses, folder)) crashes++;
       problems.push(...(await halfCopied(from, to)));
       if ((rounds + 1) % 10 === 0) console.error(`copy: ${rounds + 1} rounds, ${crashes} crashes`);
     }
-    problems.push(...(await finish('copy', places, folder)));
+    problems.push(...(await finish('copy', addresses, folder)));
     const [ours, theirs] = [await runsOf(from), await runsOf(to)];
     if (JSON.stringify(ours) !== JSON.stringify(theirs)) problems.push('the lists of runs differ in the end');
     const [keys, others] = [await keysOf(from), await keysOf(to)];
@@ -143,7 +143,7 @@ async function crashCopies(wanted: number): Promise<string[]> {
   }
 }
 
-/** Runs that ended, to go; runs that live, to stay. */
+/** Adds runs that have ended, which retention should remove, and live runs, which should stay. */
 async function growRuns(store: Store, round: number, living: Map<string, number>): Promise<void> {
   for (let n = 0; n < 20; n++)
     await append(store, `ended-${round}-${n}`, ['RunStarted', 'Progress', 'Progress', 'RunCompleted']);
@@ -156,7 +156,7 @@ async function growRuns(store: Store, round: number, living: Map<string, number>
   }
 }
 
-/** Every run is whole, or gone for readers and writers alike; those that live are whole. */
+/** Returns a problem for every run that is partly removed, and for every live run that is incomplete. */
 async function halfGone(store: Store, round: number, living: ReadonlyMap<string, number>): Promise<string[]> {
   const problems: string[] = [];
   const there = await runsOf(store);
@@ -178,9 +178,9 @@ async function halfGone(store: Store, round: number, living: ReadonlyMap<string,
   return problems;
 }
 
-/** Events of removed runs that are still in the file: a store that is opened anew finishes what a kill left behind. */
+/** Counts events of removed runs that are still in the file. Opening a store finishes what a kill left behind. */
 async function leftovers(path: string): Promise<number> {
-  await using _ = await openPlace(path);
+  await using _ = await openStoreAt(path);
   const database = new DatabaseSync(path, { readOnly: true });
   const count = database.prepare(
     `SELECT count(*) AS left FROM run_events e JOIN runs r ON r.run_id = e.run_id AND r.tenant_id = e.tenant_id
@@ -200,19 +200,19 @@ async function leftovers(path: string): Promise<number> {
 async function crashRetention(wanted: number): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-retention-'));
   const path = join(folder, 'store.db');
-  const places = ['--from', path];
-  const store = await openPlace(path);
+  const addresses = ['--from', path];
+  const store = await openStoreAt(path);
   const living = new Map<string, number>();
   try {
     const problems: string[] = [];
     let [crashes, rounds] = [0, 0];
     for (; crashes < wanted; rounds++) {
       await growRuns(store, rounds, living);
-      if (await crashOnce('retention', places, folder)) crashes++;
+      if (await crashOnce('retention', addresses, folder)) crashes++;
       problems.push(...(await halfGone(store, rounds, living)));
       if ((rounds + 1) % 10 === 0) console.error(`retention: ${rounds + 1} rounds, ${crashes} crashes`);
     }
-    problems.push(...(await finish('retention', places, folder)));
+    problems.push(...(await finish('retention', addresses, folder)));
     const ended = (await runsOf(store)).filter(({ runId }) => !living.has(runId));
     if (ended.length > 0) problems.push(`${ended.length} runs were to go and are there, such as ${ended[0]!.runId}`);
     const left = await leftovers(path);

@@ -1,6 +1,6 @@
 /**
- * Counters raised by conditional writes, each with a request id: what a store says it swapped, it has swapped once. A counter
- * of one caller must be exact; one that many share may also hold swaps whose outcome nobody was told.
+ * Counters incremented by conditional writes, each with a request id: an acknowledged swap must be applied exactly
+ * once. A counter with one caller must be exact. A shared counter may also include swaps of unknown outcome.
  */
 import { randomUUID } from 'node:crypto';
 import { isTidemarkError, numberOf, type Store } from '@tidemark/core';
@@ -13,7 +13,7 @@ interface Tally {
 export class Counters {
   readonly #store: Store;
   readonly #tallies = new Map<string, Tally>();
-  /** What should not have happened. */
+  /** Broken promises. */
   readonly problems: string[] = [];
 
   constructor(store: Store) {
@@ -24,7 +24,10 @@ export class Counters {
     return [...this.#tallies.values()].reduce((sum, tally) => sum + tally.swapped, 0);
   }
 
-  /** Tries to raise a counter; a swap of unknown outcome is sent again until it is known, if the counter is the caller's own. */
+  /**
+   * Tries to increment a counter. If the counter belongs to this caller alone, a swap of unknown outcome is retried
+   * until it is known.
+   */
   async raise(key: string, owned: boolean, pause: () => Promise<void>): Promise<void> {
     const tally = this.#tallies.get(key) ?? { swapped: 0, unknown: 0 };
     this.#tallies.set(key, tally);
@@ -51,7 +54,7 @@ export class Counters {
     }
   }
 
-  /** Compares what is stored with what was said. */
+  /** Compares the stored counters with the acknowledged swaps. */
   async check(): Promise<void> {
     for (const [key, { swapped, unknown }] of this.#tallies) {
       const value = numberOf(await this.#store.kv.getField(key, 'value')) ?? 0;

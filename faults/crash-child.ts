@@ -1,6 +1,6 @@
 /**
- * A process that keeps derived state behind a log and kills itself at a named point: a subscription or a projector. Without
- * `--point` it works until everything is done and ends. `--what --path --point --hit`.
+ * A process that maintains derived state, by a subscription or a projector, and kills itself at a named point. Without
+ * `--point` it finishes all work and exits. `--what --path --point --hit`.
  */
 import { parseArgs } from 'node:util';
 import type { Store } from '@tidemark/core';
@@ -24,7 +24,7 @@ function probe(point: string): void {
 const LEASE = '400ms';
 const onError = (error: unknown) => console.error(error);
 
-/** Writes an effect for each event; every fifth event of a run fails once in a while, and some for good. */
+/** Writes an effect for each event. Every fifth event of a run fails at first, every twentieth always. */
 async function runSubscription(store: Store): Promise<void> {
   const subscription = await subscribe(store, {
     name: 'effects',
@@ -45,19 +45,19 @@ async function runSubscription(store: Store): Promise<void> {
 
 async function runProjector(store: Store): Promise<void> {
   const projector = await createProjector({ store, shards: 4, lease: LEASE, probe, onError });
-  await isDone(store, async (runId, head) => (await store.runs.getSnapshot(runId))?.lastEventSeq === head);
+  await untilDone(store, async (runId, head) => (await store.runs.getSnapshot(runId))?.lastEventSeq === head);
   await projector.stop();
 }
 
-/** Waits until a condition holds for every run. */
-async function isDone(store: Store, holds: (runId: string, head: number) => Promise<boolean>): Promise<void> {
+/** Waits until the condition holds for every run. */
+async function untilDone(store: Store, holds: (runId: string, head: number) => Promise<boolean>): Promise<void> {
   const { items } = await store.runs.listRuns({ limit: 1_000 });
   for (const { runId, lastEventSeq } of items) {
     while (!(await holds(runId, lastEventSeq))) await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-/** Waits until a count has not moved for two leases. */
+/** Waits until a count has not changed for two leases. */
 async function untilQuiet(count: () => number): Promise<void> {
   for (let [last, since] = [count(), Date.now()]; Date.now() - since < 1_000; ) {
     await new Promise((resolve) => setTimeout(resolve, 50));

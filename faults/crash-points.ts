@@ -1,7 +1,7 @@
 /**
- * Kills a subscription and a projector at every point that has a name, again and again, while the log grows. In the end
- * every event must have had its effect or be a dead letter, and every snapshot must equal the fold of its run.
- * `--what subscription --crashes 100 --seed N`; without `--what` each in turn.
+ * Kills a subscription and a projector at every named point, again and again, while the log grows. In the end every
+ * event must have had its effect or be a dead letter, and every snapshot must equal the fold of its run. `--what
+ * subscription --crashes 100 --seed N`; without `--what`, both in turn.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ async function appendSome(store: Store, round: number): Promise<void> {
   }
 }
 
-/** Lets a child work until it kills itself; gives whether it did. */
+/** Runs a child until it kills itself. Returns whether it did. */
 async function crashOnce(what: string, path: string, folder: string): Promise<boolean> {
   const points = POINTS[what]!;
   const point = random.pick(points);
@@ -88,7 +88,7 @@ async function crashRepeatedly(what: string, wanted: number): Promise<string[]> 
   const store = await sqliteStore(path);
   try {
     let [crashes, rounds] = [0, 0];
-    // Not every round comes to the point it was to crash at.
+    // Not every round reaches the point where it should crash.
     for (; crashes < wanted; rounds++) {
       await appendSome(store, rounds);
       if (await crashOnce(what, path, folder)) crashes++;

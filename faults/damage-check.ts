@@ -1,6 +1,7 @@
 /**
- * What every engine promises when the stored form of one event is changed past the store: the other runs go on, the damage
- * is noted and alerted once, and after a repair and a release nothing is missing. Engines damage their own storage.
+ * Checks the promises of every engine after the stored form of one event was changed behind the store's back: the other
+ * runs continue, the damage is recorded and alerted once, and after a repair and a release nothing is missing. Engines
+ * damage their own storage.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FeedItem, Store, StoreAlert } from '@tidemark/core';
@@ -12,14 +13,14 @@ export const DAMAGED_SEQ = 3;
 const MOST_ALERT_MS = 1_000;
 
 export interface Tools {
-  /** What the store has reported so far. */
+  /** The alerts that the store has raised so far. */
   alerts: readonly StoreAlert[];
   damage(): Promise<void> | void;
-  /** Absent where the engine's storage cannot be put back. */
+  /** Absent if the engine's storage cannot be repaired. */
   repair?(): Promise<void> | void;
 }
 
-/** Five events of a run that is damaged at the third, and of one that is not. */
+/** Appends five events to a run that is damaged at the third, and to one that is not. */
 export async function fillRuns(store: Store): Promise<void> {
   for (let n = 1; n <= 5; n++) {
     await store.runs.appendEvent(runEvent(SICK.runId, `sick-${n}`, { n }));
@@ -27,7 +28,7 @@ export async function fillRuns(store: Store): Promise<void> {
   }
 }
 
-/** Damages a filled store and returns one sentence for each promise that is broken. */
+/** Damages a filled store and returns one sentence for each broken promise. */
 export async function checkDamage(store: Store, tools: Tools): Promise<string[]> {
   const problems: string[] = [];
   const same = (what: string, seen: unknown, wanted: unknown) => {
@@ -36,7 +37,7 @@ export async function checkDamage(store: Store, tools: Tools): Promise<string[]>
   };
   await tools.damage();
   const before = await readUntil(store, undefined, (items) => seqsOf(items, 'well').length === 5);
-  // The alert is raised by the page that meets the damage, before it is returned.
+  // The alert is raised before the page that finds the damage is returned.
   same(
     'the alerts',
     tools.alerts.map(({ code, runId }) => [code, runId]),
@@ -66,7 +67,7 @@ export async function checkDamage(store: Store, tools: Tools): Promise<string[]>
   return problems;
 }
 
-/** Reads the feed until a condition holds and the end is reached; on PostgreSQL the end may lag a moment. */
+/** Reads the feed until a condition holds and the end is reached. On PostgreSQL the end may lag briefly. */
 async function readUntil(store: Store, after: string | undefined, isEnough: (items: FeedItem[]) => boolean) {
   const items: FeedItem[] = [];
   let slowestMs = 0;

@@ -1,4 +1,4 @@
-/** One of everything a store holds, and every read of it, so that what a damaged copy returns can be compared. */
+/** Sample data of every kind and every read of it, to compare what a damaged copy returns. */
 import type { Store } from '@tidemark/core';
 
 const AT = '2026-02-16T09:30:00.000Z';
@@ -6,20 +6,20 @@ const RECORDS = 60;
 const RUNS = 4;
 const EVENTS = 12;
 
-/** A read and what it is called. */
+/** A named read. */
 export interface Read {
   name: string;
   run: () => Promise<unknown>;
-  /** What no checksum covers, and whether `doctor --deep` must find that it was changed. */
+  /** Set for data that no checksum covers: whether `doctor --deep` must detect a change. */
   uncovered?: 'found' | 'between neighbours' | 'not found';
 }
 
-/** A text no part of which is anywhere else. */
+/** Returns a text no part of which occurs elsewhere. */
 function textOf(name: string, words: number): string {
   return Array.from({ length: words }, (_, word) => `<${name} ${word}>`).join('');
 }
 
-/** Fills a store; called twice, the second time with another `round`, it changes what can be changed. */
+/** Fills a store. A second call with another `round` changes everything that can be changed. */
 export async function fill(store: Store, round: number): Promise<void> {
   const { kv, agents, artifacts } = store;
   for (let n = 0; n < RECORDS; n++) {
@@ -70,7 +70,7 @@ function flowEvent(n: number, round: number) {
   return { traceId: 'trace', ts: n, kind: 'node_start', nodeName: `node ${n}`, nodeId: `${n}`, payload };
 }
 
-/** Every read, each alone and as a list. */
+/** Returns every read, of single items and of lists. */
 export async function readsOf(store: Store): Promise<Read[]> {
   const { kv, agents, artifacts, runs, admin } = store;
   const reads: Read[] = [];
@@ -108,7 +108,7 @@ export async function readsOf(store: Store): Promise<Read[]> {
   for (let run = 0; run < RUNS; run++) {
     const eventsOf = () => runs.fetchEvents(`run-${run}`, { tenantId: 'default' });
     add(`run-${run}`, async () => (await eventsOf()).map(({ persistedAt: _, ...event }) => event));
-    // The chain of format 1 does not cover the store's own time: a wrong one is noticed where it is out of order.
+    // The chain of format 1 does not cover persistedAt: a wrong time is only detected if it is out of order.
     const timesOf = async () => (await eventsOf()).map(({ persistedAt }) => persistedAt);
     add(`times of run-${run}`, timesOf, 'between neighbours');
   }
@@ -117,14 +117,14 @@ export async function readsOf(store: Store): Promise<Read[]> {
   return reads;
 }
 
-/** A page that leaves something out says so; taken for a list, it fails. */
+/** Returns the items of a page. Throws if the page reports damaged items. */
 function whole<T>({ items, damaged }: { items: T[]; damaged?: string[] }): T[] {
   if (damaged)
     throw Object.assign(new Error(`left out: ${damaged.join(', ')}`), { name: 'TidemarkError', code: 'CORRUPT_VALUE' });
   return items;
 }
 
-/** What is left to live differs from read to read, and the order of fields from start to start of a server. */
+/** The remaining TTL differs between reads, and the order of fields between server starts. */
 function withoutTtl(record: { fields: Record<string, Uint8Array>; revision: number } | null): unknown {
   if (!record) return null;
   const fields = Object.entries(record.fields).map(([field, value]) => [field, Buffer.from(value).toString('latin1')]);

@@ -1,4 +1,4 @@
-/** Engines whose files can be damaged: how each is opened, put back as it was, and which of its files hold what. */
+/** Engines whose files can be damaged: how to open and restore each, and which of its files hold data. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,14 +15,14 @@ import type { Target } from './damage-files.ts';
 
 export interface DamagedEngine {
   open(): Promise<Store>;
-  /** Called between rounds of writing, while the store is closed: keeps what is on disk now. */
+  /** Called between rounds of writing, while the store is closed. Keeps a copy of the files. */
   settle(version: 'older' | 'newest'): Promise<void>;
-  /** Puts all files back as they were. */
+  /** Restores all files. */
   restore(): Promise<void>;
   targets(): Target[];
-  /** Opens the store on the files as they are. */
+  /** Opens the store on the current files. */
   reopen(): Promise<Store>;
-  /** A server that does not start on damaged files has refused them. */
+  /** Whether a server that does not start on damaged files counts as a refusal. */
   refusesItself: boolean;
   remove(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export function damagedEngine(name: EngineName): Promise<DamagedEngine> {
   return name === 'sqlite' ? sqliteFiles() : serverFiles(name);
 }
 
-/** All files under a folder. */
+/** Returns all files in a folder, recursively. */
 function filesIn(folder: string): string[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -116,16 +116,16 @@ async function serverFiles(name: 'postgres' | 'redis' | 'nats'): Promise<Damaged
   };
 }
 
-/** Files that hold values, and not what the server keeps about itself. */
+/** Returns whether a file holds values, and not the server's own metadata. */
 function isData(name: 'redis' | 'nats', path: string): boolean {
   return name === 'redis' ? path.endsWith('.aof') : path.endsWith('.blk');
 }
 
-/** The files of all tables and indexes of the store, with what is kept apart from their rows. */
+/** Returns the files of all tables and indexes of the store, including TOAST. */
 async function relationFiles(url: string, isNew: boolean): Promise<string[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  // What `doctor --deep` asks for to compare indexes with their tables.
+  // `doctor --deep` needs these to compare indexes with their tables.
   if (isNew) await client.query('CREATE EXTENSION amcheck; CREATE EXTENSION pageinspect');
   await client.query('CHECKPOINT');
   const { rows } = await client.query<{ path: string }>(`
@@ -139,7 +139,7 @@ async function relationFiles(url: string, isNew: boolean): Promise<string[]> {
   return rows.map(({ path }) => path);
 }
 
-/** With owners, permissions and times, which servers look at. */
+/** Copies owners, permissions and times too, which servers check. */
 function copyAll(from: string, to: string): void {
   execFileSync('cp', ['-a', from, to]);
 }

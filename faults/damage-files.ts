@@ -1,4 +1,7 @@
-/** Damages a copy of files as disks do: a flipped bit, or a page of 4 KiB that is half zeroed or an older version of itself. */
+/**
+ * Damages a copy of files as disks do: a flipped bit, or a page of 4 KiB that is half zeroed or replaced by an older
+ * version.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Random } from './random.ts';
 
@@ -6,13 +9,13 @@ export const PAGE = 4_096;
 
 export type Damage = 'flip' | 'zeroed' | 'older';
 
-/** A file with, where there is one, an older version of it. */
+/** A file and, if there is one, its older version. */
 export interface Target {
   path: string;
   older?: Buffer;
 }
 
-/** Damages one of the files; returns what was done, `null` when that would change nothing. */
+/** Damages one of the files. Returns a description, or `null` if nothing would change. */
 export function damageOne(targets: readonly Target[], kind: Damage, random: Random): string | null {
   const target = targets[random.between(0, targets.length)]!;
   const bytes = readFileSync(target.path);

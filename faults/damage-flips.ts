@@ -1,8 +1,8 @@
 /**
- * F5 for everything: bits are flipped and pages torn in the files of an engine, each on a fresh copy. The store is opened and
- * everything is read: no read returns a value that was never stored, or fails with an error that is not ours. A page that is torn may
- * take rows out of sight, or bring an older version back, which no checksum of a value can tell: those are counted by themselves,
- * and `doctor({ deep: true })` must find what is out of sight, as all that was refused.
+ * F5 for all data: bits are flipped and pages torn in the files of an engine, each on a fresh copy. Then the store is
+ * opened and everything is read. No read may return a value that was never stored or fail with an error other than
+ * TidemarkError. A torn page may hide rows or bring back an older version, which no checksum of a value can detect.
+ * Those are counted separately, and `doctor({ deep: true })` must find hidden rows and everything that was refused.
  * `--engine sqlite,postgres,redis,nats --flips 100 --seed N`.
  */
 import { existsSync } from 'node:fs';
@@ -21,27 +21,27 @@ const { values } = parseArgs({
   },
 });
 
-// A thousand copies and starts take minutes in memory and hours on a disk; `TMPDIR` chooses another place.
+// A thousand copies and starts take minutes in memory and hours on a disk. `TMPDIR` chooses another folder.
 if (existsSync('/dev/shm')) process.env.TMPDIR ??= '/dev/shm';
 
 /** Bits are flipped more often than pages are torn. */
 const KINDS: readonly Damage[] = ['flip', 'flip', 'flip', 'zeroed', 'older'];
 const MOST_SHOWN = 50;
-/** What the doctor says without damage: of files in memory, and of NATS 2.9, which cannot sync before it acknowledges. */
+/** Findings of the doctor without damage: files in memory, and NATS 2.9, which cannot sync before it acknowledges. */
 const SETTINGS = ['file system', 'sync'];
 
-/** What each read of the undamaged store returned. */
+/** The results of each read of the undamaged store. */
 type Expected = ReadonlyMap<string, string>;
 
-/** How a damaged store answered. */
+/** The results of a damaged store. */
 interface Answers {
   refused: string[];
-  /** Values that were never stored, and errors that are not ours. */
+  /** Values that were never stored, and errors other than TidemarkError. */
   wrong: string[];
-  /** Reads that lack something, or are as they were before the last write. */
+  /** Reads that lack something or return an older state. */
   missing: string[];
   older: string[];
-  /** Wrong in what no checksum covers. */
+  /** Reads of data that no checksum covers, with wrong results. */
   uncovered: Read[];
 }
 
@@ -83,7 +83,7 @@ class Trials {
     }
   }
 
-  /** How one damage went; `null` when nothing was changed by it. */
+  /** Damages the files once and returns the outcome, or `null` if nothing was changed. */
   async #tryOne(kind: Damage): Promise<string | null> {
     await this.#engine.restore();
     const what = damageOne(this.#engine.targets(), kind, this.#random);
@@ -126,7 +126,7 @@ class Trials {
   }
 }
 
-/** Names of the doctor's checks that failed. */
+/** Returns the names of the doctor's failed checks. */
 async function failedChecks(store: Store): Promise<string[]> {
   const { findings } = await store.doctor({ deep: true, timeoutMs: 60_000 });
   return findings.filter(({ status }) => status === 'fail').map(({ check }) => check);
@@ -150,19 +150,19 @@ async function answersOf(store: Store, expected: Expected, older: Expected): Pro
       answers.refused.push(name);
     }
   }
-  // What a list left out and named is not asked for one by one.
+  // Items that a list omitted and named are not read one by one.
   answers.refused.push(...[...expected.keys()].filter((name) => !asked.has(name)));
   return answers;
 }
 
-/** Nothing where there was something, or a list of which all items are right and some are not there. */
+/** Returns whether something is missing: an absent value, or a list whose items are right but incomplete. */
 function lacksSomething(read: string, expected = 'null'): boolean {
   if (read === 'null' || read === '""') return true;
   const [found, stored] = [itemsOf(read), itemsOf(expected)];
   return found !== null && stored !== null && found.every((item) => stored.includes(item));
 }
 
-/** As it was before the last write; of a list, some items of it. */
+/** Returns whether the result is from before the last write; for a list, whether some of its items are. */
 function isOlder(read: string, expected = 'null', older = 'null'): boolean {
   if (read === older) return true;
   const [found, stored, before] = [itemsOf(read), itemsOf(expected), itemsOf(older)];

@@ -1,7 +1,7 @@
 /**
- * What every engine promises when one stored snapshot, record, memory or artifact is changed past the store: nothing wrong is
- * read, everything beside it is, and only its owner and the operator learn its name. Engines damage their own storage; events and
- * links are in `damage-check.ts`.
+ * Checks the promises of every engine after one stored snapshot, record, memory or artifact was changed behind the
+ * store's back: nothing wrong is read, everything else still is, and only its owner and the operator learn its name.
+ * Engines damage their own storage. `damage-check.ts` covers events and links.
  */
 import { isTidemarkError, type Store, textOf } from '@tidemark/core';
 import { runEvent } from './run-event.ts';
@@ -9,10 +9,10 @@ import { runEvent } from './run-event.ts';
 export const LAYERS = ['snapshot', 'kv', 'memory', 'artifact'] as const;
 export type Layer = (typeof LAYERS)[number];
 
-/** The name of what is damaged, and of the same thing of another tenant. */
+/** The name of the damaged item, and of the same item of another tenant. */
 export const SICK = 'sick';
 const OTHER_TENANT = 'neighbour';
-/** The bytes of the damaged artifact; its reference has a name that no other has. */
+/** The bytes of the damaged artifact. Its reference has a unique name. */
 export const BYTES = Buffer.alloc(5_000, 'sick artifact ');
 
 export async function fillLayers(store: Store): Promise<void> {
@@ -29,7 +29,7 @@ export async function fillLayers(store: Store): Promise<void> {
   await store.artifacts.putBytes(BYTES, { filename: SICK });
 }
 
-/** Reads of one thing of a layer; `null` where the store has refused it as damaged. */
+/** Reads one item of a layer. Returns `null` if the store refuses it as damaged. */
 const READS: Record<Layer, (view: Store, name: string) => Promise<string>> = {
   snapshot: async (view, name) => String((await view.runs.projectSnapshot(name)).lastEventSeq),
   kv: async (view, name) => textOf((await view.kv.get(name))!.fields.text)!,
@@ -47,7 +47,7 @@ const RIGHT: Record<Layer, (name: string) => string> = {
   artifact: (name) => Buffer.alloc(5_000, `${name} artifact `).toString(),
 };
 
-/** Returns one sentence for each promise that a store breaks in which one layer was damaged. */
+/** Checks a store with one damaged layer, and returns one sentence for each broken promise. */
 export async function checkLayer(store: Store, layer: Layer): Promise<string[]> {
   const problems: string[] = [];
   const [owner, other] = [store.forTenant('default'), store.forTenant(OTHER_TENANT)];
@@ -62,10 +62,10 @@ export async function checkLayer(store: Store, layer: Layer): Promise<string[]> 
         problems.push(`${who} was refused a snapshot that events can make: ${String(error)}`);
     }
   };
-  // Before anybody reads: a reader of a wrong snapshot replaces it.
+  // Must run before any read, because a reader of a wrong snapshot replaces it.
   const report = await store.doctor({ deep: true, timeoutMs: 30_000 });
   const isNamed = JSON.stringify(report.findings).includes(SICK) || layer === 'artifact';
-  if (report.ok || !isNamed) problems.push('the operator is not told what is damaged');
+  if (report.ok || !isNamed) problems.push('the operator is not shown the damaged item');
   await read('its owner', owner, SICK, true);
   await read('its owner', owner, 'well', false);
   await read('another tenant', other, 'well', false);
@@ -73,8 +73,8 @@ export async function checkLayer(store: Store, layer: Layer): Promise<string[]> 
   await owner.kv.put('after', { text: 'kv after' });
   await other.runs.appendEvent({ ...runEvent('well', 'after'), tenantId: OTHER_TENANT });
   const { findings } = await other.doctor({ deep: true, timeoutMs: 30_000 });
-  const told = findings.filter(({ check }) => ['stored values', 'quarantine', 'indexes'].includes(check));
-  for (const { status, message } of told)
-    if (status === 'fail') problems.push(`another tenant is told of damage that is not its own: ${message}`);
+  const shown = findings.filter(({ check }) => ['stored values', 'quarantine', 'indexes'].includes(check));
+  for (const { status, message } of shown)
+    if (status === 'fail') problems.push(`another tenant is shown damage that is not its own: ${message}`);
   return problems;
 }

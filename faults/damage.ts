@@ -1,15 +1,15 @@
 /**
- * One run of many is damaged: what a subscription, the projector, the feed and another tenant's writer do beside it, against
- * the same work on a store without damage. Both stores are kept, and take turns for several rounds; each round adds events to every run, and
- * the median of the rounds' ratios counts. Then the run is repaired and released, and the subscription has each event once and
- * in order. `--engines sqlite,redis --rounds 9 --runs 200 --least-ms 1000`.
+ * Damages one run of many and measures a subscription, the projector, the feed and another tenant's writer, compared
+ * with the same work on an undamaged store. Both stores take turns for several rounds. Each round adds events to every
+ * run, and the median of the rounds' ratios counts. Then the run is repaired and released, and the subscription must
+ * have handled each event once and in order. `--engines sqlite,redis --rounds 9 --runs 200 --least-ms 1000`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { RunEventRecord, Store } from '@tidemark/core';
 import { createProjector, subscribe } from '@tidemark/runtime';
 import { type Damage, damagedStore } from './damaged-store.ts';
-import { ENGINES, type EngineName, newPlace } from './races/engines.ts';
+import { ENGINES, type EngineName, newDatabase } from './races/engines.ts';
 import { runEvent } from './run-event.ts';
 
 const { values } = parseArgs({
@@ -20,42 +20,42 @@ const { values } = parseArgs({
     'least-ms': { type: 'string', default: '1000' },
   },
 });
-const [EVENTS_A_RUN, LEAST_RATE, MOST_ALERT_MS, PATIENCE_MS] = [10, 0.95, 1_000, 120_000];
+const [EVENTS_A_RUN, LEAST_RATE, MOST_ALERT_MS, WAIT_LIMIT_MS] = [10, 0.95, 1_000, 120_000];
 const [RUNS, ROUNDS, LEAST_MS] = [Number(values.runs), Number(values.rounds), Number(values['least-ms'])];
 const SICK = 'run-7';
 const DAMAGED_SEQ = 4;
 
 const PARTS = ['feed', 'subscription', 'projector', 'writer'] as const;
 type Part = (typeof PARTS)[number];
-/** Events a second, by what worked on them. */
+/** Events per second of each consumer. */
 type Rates = Record<Part, number>;
 
 /** A store, damaged or not, that takes part in all rounds. */
 class Subject {
-  readonly #place: Awaited<ReturnType<typeof newPlace>>;
+  readonly #database: Awaited<ReturnType<typeof newDatabase>>;
   readonly #whole: Store;
   readonly #store: Store;
   readonly #damage: Damage;
   readonly #isDamaged: boolean;
-  /** Events of each run so far. */
+  /** The number of events of each run so far. */
   #events = 0;
   #round = 0;
   #began = 0;
-  /** How long after the first read the alert came. */
+  /** The delay of the alert after the first read. */
   alertMs: number | null = null;
-  /** What the subscription of the last round has handled, of each run in order. */
-  readonly #heard = new Map<string, number[]>();
+  /** The sequences that the subscription of the last round has handled, by run. */
+  readonly #handled = new Map<string, number[]>();
 
   static async open(engine: EngineName, isDamaged: boolean): Promise<Subject> {
-    const place = await newPlace(engine);
+    const database = await newDatabase(engine);
     let subject: Subject | undefined;
-    const whole = await place.open({ onAlert: () => subject?.noteAlert() });
-    subject = new Subject(place, whole, isDamaged);
+    const whole = await database.open({ onAlert: () => subject?.noteAlert() });
+    subject = new Subject(database, whole, isDamaged);
     return subject;
   }
 
-  private constructor(place: Awaited<ReturnType<typeof newPlace>>, whole: Store, isDamaged: boolean) {
-    this.#place = place;
+  private constructor(database: Awaited<ReturnType<typeof newDatabase>>, whole: Store, isDamaged: boolean) {
+    this.#database = database;
     this.#whole = whole;
     this.#isDamaged = isDamaged;
     this.#damage = { run: isDamaged ? { tenantId: 'default', runId: SICK } : null, runSeq: DAMAGED_SEQ };
@@ -80,7 +80,7 @@ class Subject {
 
   async remove(): Promise<void> {
     await this.#whole.close();
-    await this.#place.remove();
+    await this.#database.remove();
   }
 
   async #fill(): Promise<void> {
@@ -92,7 +92,7 @@ class Subject {
     this.#events += EVENTS_A_RUN;
   }
 
-  /** Events that nobody gets. */
+  /** The number of events that no reader gets. */
   get #heldBack(): number {
     return this.#isDamaged ? this.#events - DAMAGED_SEQ + 1 : 0;
   }
@@ -112,7 +112,7 @@ class Subject {
   }
 
   async #handle(): Promise<number> {
-    this.#heard.clear();
+    this.#handled.clear();
     let count = 0;
     const expected = RUNS * this.#events - this.#heldBack;
     const began = performance.now();
@@ -131,9 +131,9 @@ class Subject {
   }
 
   #note({ runId, runSeq }: RunEventRecord): void {
-    const seqs = this.#heard.get(runId);
+    const seqs = this.#handled.get(runId);
     if (seqs) seqs.push(runSeq);
-    else this.#heard.set(runId, [runSeq]);
+    else this.#handled.set(runId, [runSeq]);
   }
 
   async #project(): Promise<number> {
@@ -155,7 +155,7 @@ class Subject {
     return perSecond(count, began);
   }
 
-  /** After repair and release the subscription has every event of every run once and in order. */
+  /** Repairs and releases the run. Returns a problem for every run whose events were not handled once and in order. */
   async released(): Promise<string[]> {
     this.#damage.run = null;
     await this.#store.runs.releaseRun(SICK);
@@ -163,10 +163,10 @@ class Subject {
     const handler = (event: RunEventRecord) => this.#note(event);
     const options = { name: `all-${this.#round}`, filter: { tenantId: 'default' }, handler };
     const subscription = await subscribe(this.#store, options);
-    await until(() => (this.#heard.get(SICK)?.length ?? 0) >= this.#events + 1);
+    await until(() => (this.#handled.get(SICK)?.length ?? 0) >= this.#events + 1);
     await sleep(500);
     await subscription.stop();
-    return [...this.#heard].flatMap(([runId, seqs]) => {
+    return [...this.#handled].flatMap(([runId, seqs]) => {
       const length = runId === SICK ? this.#events + 1 : this.#events;
       const whole = Array.from({ length }, (_, at) => at + 1);
       return seqs.join() === whole.join() ? [] : [`${runId} was handled as ${seqs.join()}`];
@@ -177,9 +177,9 @@ class Subject {
 const perSecond = (count: number, began: number) => count / ((performance.now() - began) / 1_000);
 
 async function until(isSo: () => boolean): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + WAIT_LIMIT_MS;
   while (!isSo()) {
-    if (Date.now() > deadline) throw new Error(`It did not happen within ${PATIENCE_MS / 1_000} s`);
+    if (Date.now() > deadline) throw new Error(`It did not happen within ${WAIT_LIMIT_MS / 1_000} s`);
     await sleep(2);
   }
 }
@@ -188,19 +188,19 @@ function median(numbers: readonly number[]): number {
   return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
 }
 
-/** What was seen of one engine, in words, and whether it is good enough. */
-async function judge(engine: EngineName): Promise<{ told: string; isGood: boolean }> {
+/** Returns a summary of one engine and whether it is good enough. */
+async function judge(engine: EngineName): Promise<{ summary: string; isGood: boolean }> {
   const [sound, damaged] = [await Subject.open(engine, false), await Subject.open(engine, true)];
   try {
     const rounds: { sound: Rates; damaged: Rates }[] = [];
-    // The first round counts for nothing: the process warms up. Each goes first in every other round.
+    // The first round warms up the process and does not count. The stores alternate in going first.
     for (let round = 0; round <= ROUNDS; round++) {
       const first = await (round % 2 ? sound : damaged).round();
       const second = await (round % 2 ? damaged : sound).round();
       if (round > 0) rounds.push(round % 2 ? { sound: first, damaged: second } : { sound: second, damaged: first });
     }
     const problems = await damaged.released();
-    const told = PARTS.map((part) => {
+    const summary = PARTS.map((part) => {
       const ratios = rounds.map((rates) => rates.damaged[part] / rates.sound[part]);
       const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2));
       const rate = median(rounds.map((rates) => rates.damaged[part]));
@@ -210,8 +210,8 @@ async function judge(engine: EngineName): Promise<{ told: string; isGood: boolea
     const { alertMs } = damaged;
     if (alertMs === null || alertMs > MOST_ALERT_MS) problems.push('the alert was late');
     const alert = alertMs === null ? 'no alert' : `alert after ${Math.round(alertMs)} ms`;
-    const lines = [`${engine}: ${told}; ${alert}; ${problems.length} problems`, ...problems.slice(0, 10)];
-    return { told: lines.join('\n  '), isGood: problems.length === 0 };
+    const lines = [`${engine}: ${summary}; ${alert}; ${problems.length} problems`, ...problems.slice(0, 10)];
+    return { summary: lines.join('\n  '), isGood: problems.length === 0 };
   } finally {
     await sound.remove();
     await damaged.remove();
@@ -220,8 +220,8 @@ async function judge(engine: EngineName): Promise<{ told: string; isGood: boolea
 
 let failed = false;
 for (const engine of values.engines.split(',') as EngineName[]) {
-  const { told, isGood } = await judge(engine);
-  console.log(told);
+  const { summary, isGood } = await judge(engine);
+  console.log(summary);
   failed ||= !isGood;
 }
 process.exitCode = failed ? 1 : 0;

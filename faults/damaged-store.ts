@@ -1,17 +1,17 @@
 /**
- * A store that returns one event of a run as a damaged disk would, until it is repaired: the same data through another run
- * engine. Tests that damage an engine's own storage lie with the engine.
+ * A store that returns one event of a run as a damaged disk would, until it is repaired: the same data through another
+ * run engine. Tests that damage an engine's own storage are in the engine's package.
  */
 import type { Store } from '@tidemark/core';
 import { isDamaged, type RunKey, type StoredRunEvent, withRuns } from '@tidemark/core/engine';
 
-/** Which event is damaged now, for every view that shares it. */
+/** The event that is currently damaged, shared by all views. */
 export interface Damage {
   run: RunKey | null;
   runSeq: number;
 }
 
-/** The store with the damage in it. Closing it closes the store. */
+/** Returns the store with the damage applied. Closing it closes the store. */
 export function damagedStore(store: Store, damage: Damage): Store {
   const isIt = (run: RunKey, event: StoredRunEvent) =>
     damage.run?.runId === run.runId && damage.run.tenantId === run.tenantId && event.runSeq === damage.runSeq;

@@ -1,6 +1,6 @@
 /**
- * A process that erases a tenant and kills itself after so many steps of a part, or so many milliseconds after that step.
- * Without `--part` it works until everything is gone. `--url --tenant --part --hit --delay`.
+ * A process that erases a tenant and kills itself after some steps of a part, or some milliseconds after that step.
+ * Without `--part` it finishes. `--url --tenant --part --hit --delay`.
  */
 import { parseArgs } from 'node:util';
 import type { ErasureReport } from '@tidemark/core';
@@ -32,7 +32,7 @@ function onProgress({ removed }: ErasureReport): void {
 }
 
 const store = await open(values.url!, { timeoutMs: 15_000 });
-// Before the first step there is a moment too.
+// A kill before the first step is possible too.
 if (values.part === 'start') setTimeout(die, Number(values.delay));
 await store.admin.eraseTenant(values.tenant!, { onProgress });
 await store.close();

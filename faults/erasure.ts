@@ -1,7 +1,7 @@
 /**
  * Kills the erasure of a tenant after steps of every part and in the middle of the next, again and again. The same call
- * must finish what is left, nothing of the tenant may be found then, and its neighbour must be whole all along.
- * `--crashes 100 --seed N --url redis://…`; without `--url` on a SQLite file, whose tables and files are looked at too.
+ * must finish the rest, nothing of the tenant may be found then, and the other tenant must stay complete. `--crashes
+ * 100 --seed N --url redis://…`; without `--url` on a SQLite file, whose tables and files are checked too.
  */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ const [RUNS, EVENTS_PER_RUN] = [12, 60];
 
 const random = new Random(Number(values.seed));
 
-/** Lets a child erase until it kills itself; gives whether it did. */
+/** Runs a child until it kills itself. Returns whether it did. */
 async function eraseOnce(url: string, tenantId: string, folder: string): Promise<boolean> {
   const part = random.pick(POINTS);
   const delay = String(random.between(0, LONGEST_DELAY_MS));
@@ -40,7 +40,7 @@ async function eraseOnce(url: string, tenantId: string, folder: string): Promise
   return code === null;
 }
 
-/** What is still found of a tenant that is erased. */
+/** Returns the remaining data of an erased tenant. */
 async function leftOf(store: Store, tenantId: string, path: string | null): Promise<string[]> {
   const { runs, sessions, ofSessions, keys, pauses, untraced } = await contentsOf(store, tenantId);
   const left: string[] =
@@ -61,7 +61,7 @@ function rowsOf(path: string, tenantId: string): string[] {
   return found.map(({ name }) => `rows of ${name}`);
 }
 
-/** Files that hold bytes: those a crash left aside go with the next sweep. */
+/** Counts files with bytes. The next sweep removes those a crash left. */
 function filesOf(path: string): number {
   const names = readdirSync(`${path}-artifacts`, { recursive: true, withFileTypes: true });
   return names.filter((entry) => entry.isFile() && !entry.parentPath.endsWith('staging')).length;

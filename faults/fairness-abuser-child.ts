@@ -1,6 +1,6 @@
 /**
- * One tenant that takes all it can get, until its standard input ends. `--url --key --mode`; says `ready` once it is at it, and
- * prints how its requests were answered.
+ * One tenant that uses as much as it can, until its standard input ends. `--url --key --mode`; prints `ready` once it
+ * has started, and at the end the statuses of its requests.
  */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
@@ -13,7 +13,7 @@ import { runEvent } from './run-event.ts';
 const { values } = parseArgs({
   options: { url: { type: 'string' }, key: { type: 'string' }, mode: { type: 'string' } },
 });
-/** Leaves the processor to the server and the polite: a real abuser has a machine of its own. */
+/** Leaves the processor to the server and the polite tenants: a real abuser has its own machine. */
 const NICE = 15;
 const STREAMS = 400;
 const TOPICS = 50;
@@ -28,7 +28,7 @@ let isOver = false;
 
 const event = (runId: string) => JSON.stringify({ ...runEvent(runId), tenantId: 'abuser' });
 
-/** Repeats a request as fast as answers come; after a refusal after a short pause, as a careless client does. */
+/** Repeats a request as fast as replies arrive. After a refusal it waits briefly, as a careless client does. */
 async function loop(ask: () => Promise<{ status: number }>): Promise<void> {
   while (!isOver) {
     const { status } = await ask();
@@ -57,7 +57,7 @@ function openStream(at: number): void {
   socket.resume();
 }
 
-/** A list of events of 8 MB, stored together. */
+/** A list of events of 8 MB, stored in one request. */
 const largeBody = () => {
   const events = Array.from({ length: 80 }, (_, n) => ({
     ...runEvent(`large-${n % 8}`),
@@ -67,7 +67,7 @@ const largeBody = () => {
   return JSON.stringify(events);
 };
 const bulk = Array.from({ length: 5_000 }, (_, n) => event(`bulk-${n % 50}`));
-/** New idempotency keys, so that every line is stored. */
+/** Uses new idempotency keys, so that every line is stored. */
 const freshBulk = () =>
   bulk
     .map((line) => line.replace(/"idempotencyKey":"[^"]+"/, `"idempotencyKey":"${randomBytes(8).toString('hex')}"`))

@@ -1,13 +1,15 @@
-/** What the load generators of `server-fairness` share: requests over kept connections, and times of answers. */
+/** Shared by the load generators of `server-fairness`: requests over kept connections, and their response times. */
 import { Agent, request as httpRequest } from 'node:http';
 import { setPriority } from 'node:os';
 
-/** Where allowed, puts a process before whatever else the machine does: its other work is no tenant. */
+/**
+ * Raises the priority of the process if allowed, so that other work on the machine does not disturb the measurement.
+ */
 export function takePriority(): void {
   try {
     setPriority(-20);
   } catch {
-    // Only root may; the figures are noisier then.
+    // Only root may do this. The figures are noisier without it.
   }
 }
 
@@ -16,7 +18,7 @@ export interface Sent {
   bytes: number;
 }
 
-/** Sends requests over a bounded number of kept connections. */
+/** Sends requests over a limited number of kept connections. */
 export class Sender {
   readonly #url: URL;
   readonly #agent: Agent;
@@ -51,7 +53,7 @@ export class Sender {
   }
 }
 
-/** The value below which a part of them lies. */
+/** Returns the quantile of the values. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;

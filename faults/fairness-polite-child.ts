@@ -1,6 +1,7 @@
 /**
- * Ten polite tenants, each at a steady rate whatever the answers take (open loop). `--url --keys a,b,… --rate N --seconds S`, after two seconds that do not count;
- * with `--rate 0` as fast as answers come, which tells the capacity. Times count from the moment a request was due.
+ * Ten polite tenants, each at a steady rate regardless of response times (open loop). `--url --keys a,b,… --rate N
+ * --seconds S`, after two seconds that do not count. With `--rate 0` it sends as fast as replies arrive, which measures
+ * the capacity. Times count from the moment a request was due.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -16,7 +17,7 @@ const { values } = parseArgs({
   },
 });
 const SOCKETS = 64;
-/** Requests under way when the capacity is measured. */
+/** The number of concurrent requests when the capacity is measured. */
 const CLOSED_LOOP = 32;
 const TICK_MS = 2;
 const LATE_MS = 10_000;
@@ -33,7 +34,7 @@ const began = performance.now();
 const countedFrom = began + WARM_UP_MS;
 const until = countedFrom + Number(values.seconds) * 1_000;
 
-/** Appends and reads of a run, and reads and writes of a record, in turn. */
+/** Appends to and reads a run, and reads and writes a record, in turn. */
 async function askOnce(due: number): Promise<void> {
   const n = number++;
   const at = n % senders.length;
@@ -72,7 +73,7 @@ let sent = 0;
 if (rate > 0) sent = await openLoop();
 else await Promise.all(Array.from({ length: CLOSED_LOOP }, closedLoop));
 const seconds = (rate > 0 ? Number(values.seconds) : (performance.now() - began) / 1_000) || 1;
-// Answers that came too late are lost to whoever waited for them.
+// A reply that arrives too late counts as lost.
 const good = [200, 201, 404].reduce((sum, status) => sum + (statuses.get(status) ?? 0), 0);
 const found = {
   sent,

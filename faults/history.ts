@@ -1,15 +1,16 @@
 /**
- * Checks an append log against what its writers were told. Keys are unique, so no search is needed: every
- * acknowledged write stands where its writer was told it stands, and nothing else is there but writes of unknown outcome.
+ * Checks an append log against the results that its writers got. Keys are unique, so no search is needed: every
+ * acknowledged write must be at its acknowledged position, and otherwise the log may contain only writes of unknown
+ * outcome.
  */
 
-/** What a writer noted, in real-time order: it noted `sent` before the call and the rest after the answer. */
+/** The notes of a writer in real-time order: `sent` before the call, the others after the result. */
 export type Note =
   | (Write & { kind: 'sent'; batch?: string })
   | (Write & { kind: 'acked'; runSeq: number })
-  /** The store said that nothing was written. */
+  /** The store reported that nothing was written. */
   | (Write & { kind: 'rejected'; code: string })
-  /** The store said that it does not know. */
+  /** The store reported that it does not know. */
   | (Write & { kind: 'unknown'; code: string });
 
 export interface Write {
@@ -18,7 +19,7 @@ export interface Write {
   eventId: string;
 }
 
-/** An event as it was read back. */
+/** An event that was read back. */
 export interface LogEvent {
   runSeq: number;
   key: string;
@@ -26,7 +27,7 @@ export interface LogEvent {
   persistedAt: string;
 }
 
-/** The log of each run, in the order it was read. */
+/** The log of each run, in reading order. */
 export type Logs = ReadonlyMap<string, readonly LogEvent[]>;
 
 export type ProblemKind =
@@ -51,12 +52,12 @@ export interface Verdict {
   acked: number;
   /** Sent, and neither acknowledged nor rejected. */
   unknown: number;
-  /** Those of unknown outcome that turned out to be stored. */
+  /** Writes of unknown outcome that turned out to be stored. */
   unknownStored: number;
   problems: Problem[];
 }
 
-interface Told {
+interface WriteHistory {
   eventId: string;
   batch: string | undefined;
   /** The highest sequence of the run that was acknowledged before this write was first sent. */
@@ -67,16 +68,16 @@ interface Told {
 
 /** Compares the notes of all writers with the logs of all runs they name. */
 export function checkHistory(notes: readonly Note[], logs: Logs): Verdict {
-  const told = gather(notes);
+  const histories = gather(notes);
   const problems: Problem[] = [];
   const verdict: Verdict = { acked: 0, unknown: 0, unknownStored: 0, problems };
-  for (const run of new Set([...told.keys(), ...logs.keys()])) {
-    checkRun(run, told.get(run) ?? new Map(), logs.get(run) ?? [], verdict);
+  for (const run of new Set([...histories.keys(), ...logs.keys()])) {
+    checkRun(run, histories.get(run) ?? new Map(), logs.get(run) ?? [], verdict);
   }
   return verdict;
 }
 
-/** Calls whose outcome nobody was told, each with its writes: these are to be sent again, with the same keys. */
+/** Returns the calls of unknown outcome, each with its writes, to be retried with the same keys. */
 export function unsettled(notes: readonly Note[]): { batch: string | undefined; writes: Write[] }[] {
   const open = new Map<string, Note & { kind: 'sent' }>();
   for (const note of notes) {
@@ -90,12 +91,12 @@ export function unsettled(notes: readonly Note[]): { batch: string | undefined; 
   }));
 }
 
-function gather(notes: readonly Note[]): Map<string, Map<string, Told>> {
-  const told = new Map<string, Map<string, Told>>();
+function gather(notes: readonly Note[]): Map<string, Map<string, WriteHistory>> {
+  const histories = new Map<string, Map<string, WriteHistory>>();
   const highest = new Map<string, number>();
   for (const note of notes) {
-    const writes = told.get(note.run) ?? new Map<string, Told>();
-    told.set(note.run, writes);
+    const writes = histories.get(note.run) ?? new Map<string, WriteHistory>();
+    histories.set(note.run, writes);
     let write = writes.get(note.key);
     if (!write) {
       if (note.kind !== 'sent') throw new Error(`${note.key} of ${note.run} was ${note.kind} before it was sent`);
@@ -110,14 +111,19 @@ function gather(notes: readonly Note[]): Map<string, Map<string, Told>> {
       highest.set(note.run, Math.max(highest.get(note.run) ?? 0, note.runSeq));
     }
   }
-  return told;
+  return histories;
 }
 
-function checkRun(run: string, told: ReadonlyMap<string, Told>, log: readonly LogEvent[], verdict: Verdict): void {
+function checkRun(
+  run: string,
+  histories: ReadonlyMap<string, WriteHistory>,
+  log: readonly LogEvent[],
+  verdict: Verdict,
+): void {
   const report = (kind: ProblemKind, message: string) => verdict.problems.push({ kind, run, message });
   checkShape(log, report);
   const stored = new Map(log.map((event) => [event.key, event]));
-  for (const [key, write] of told) {
+  for (const [key, write] of histories) {
     const event = stored.get(key);
     if (write.acked.length > 0) verdict.acked++;
     else if (!write.rejected) {
@@ -126,13 +132,13 @@ function checkRun(run: string, told: ReadonlyMap<string, Told>, log: readonly Lo
     }
     checkWrite(key, write, event, report);
   }
-  for (const { key, runSeq } of log) if (!told.has(key)) report('phantom', `${key} at ${runSeq} was never sent`);
-  checkBatches(told, stored, report);
+  for (const { key, runSeq } of log) if (!histories.has(key)) report('phantom', `${key} at ${runSeq} was never sent`);
+  checkBatches(histories, stored, report);
 }
 
 type Report = (kind: ProblemKind, message: string) => void;
 
-/** What holds of a log by itself: dense sequences, each key once, time that does not go back. */
+/** Checks a log by itself: dense sequences, each key once, times that do not decrease. */
 function checkShape(log: readonly LogEvent[], report: Report): void {
   const seen = new Map<string, number>();
   const eventIds = new Map<string, number>();
@@ -149,7 +155,7 @@ function checkShape(log: readonly LogEvent[], report: Report): void {
   });
 }
 
-function checkWrite(key: string, write: Told, event: LogEvent | undefined, report: Report): void {
+function checkWrite(key: string, write: WriteHistory, event: LogEvent | undefined, report: Report): void {
   if (!event) {
     if (write.acked.length > 0) report('lost', `${key} was acknowledged at ${write.acked[0]} and is not there`);
     return;
@@ -169,17 +175,24 @@ function checkWrite(key: string, write: Told, event: LogEvent | undefined, repor
   }
 }
 
-/** A batch is there whole and in one piece, or not at all. */
-function checkBatches(told: ReadonlyMap<string, Told>, stored: ReadonlyMap<string, LogEvent>, report: Report): void {
+/** Checks that each batch is stored completely and contiguously, or not at all. */
+function checkBatches(
+  histories: ReadonlyMap<string, WriteHistory>,
+  stored: ReadonlyMap<string, LogEvent>,
+  report: Report,
+): void {
   const batches = new Map<string, string[]>();
-  for (const [key, { batch }] of told) {
+  for (const [key, { batch }] of histories) {
     if (batch !== undefined) batches.set(batch, [...(batches.get(batch) ?? []), key]);
   }
   for (const [batch, keys] of batches) {
-    const places = keys.map((key) => stored.get(key)?.runSeq);
-    const whole = places.every((place, index) => place !== undefined && place === places[0]! + index);
-    if (!whole && places.some((place) => place !== undefined)) {
-      report('torn-batch', `the events of batch ${batch} stand at ${places.map((it) => it ?? 'nowhere').join(', ')}`);
+    const sequences = keys.map((key) => stored.get(key)?.runSeq);
+    const whole = sequences.every((seq, index) => seq !== undefined && seq === sequences[0]! + index);
+    if (!whole && sequences.some((seq) => seq !== undefined)) {
+      report(
+        'torn-batch',
+        `the events of batch ${batch} stand at ${sequences.map((it) => it ?? 'nowhere').join(', ')}`,
+      );
     }
   }
 }

@@ -1,4 +1,7 @@
-/** A process that does nothing but measure how late its event loop is: what the machine itself costs. Answers a line, ends with its input. */
+/**
+ * A process that only measures the delay of its event loop, as a baseline for the machine. Replies to each line, and
+ * exits when its input ends.
+ */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';
 

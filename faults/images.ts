@@ -1,16 +1,16 @@
 /**
- * File systems in a file, for faults that a real disk has: they are mounted through a loop device, which only root may.
- * Everything that was mounted is unmounted again, also when the process is interrupted.
+ * File systems in a file, for disk faults. They are mounted through a loop device, which requires root. Everything is
+ * unmounted again, also when the process is interrupted.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Loop mounts are not allowed here; the message says why. */
+/** Thrown when loop mounts are not allowed. The message says why. */
 export class LoopMountRefused extends Error {}
 
-/** A folder for images and mount points, cleaned up whatever happens. */
+/** A folder for images and mount points, always cleaned up. */
 export class Images {
   readonly folder = mkdtempSync(join(tmpdir(), 'tidemark-image-'));
   readonly #mounted = new Set<string>();
@@ -23,7 +23,7 @@ export class Images {
     process.once('SIGINT', this.#interrupted).once('SIGTERM', this.#interrupted);
   }
 
-  /** A new ext4 image; its data reaches the "disk" only when somebody syncs. */
+  /** Creates an ext4 image. Its data reaches the "disk" only after a sync. */
   create(name: string, size: string): string {
     const image = join(this.folder, name);
     try {
@@ -36,31 +36,31 @@ export class Images {
   }
 
   mount(image: string): string {
-    const place = `${image}.mounted`;
-    mkdirSync(place, { recursive: true });
+    const mountPoint = `${image}.mounted`;
+    mkdirSync(mountPoint, { recursive: true });
     try {
-      execFileSync('mount', ['-o', 'loop,commit=300', image, place], { stdio: 'pipe' });
+      execFileSync('mount', ['-o', 'loop,commit=300', image, mountPoint], { stdio: 'pipe' });
     } catch (error) {
       throw new LoopMountRefused(`loop mounts are not allowed: ${firstLine(error)}`);
     }
-    this.#mounted.add(place);
-    return place;
+    this.#mounted.add(mountPoint);
+    return mountPoint;
   }
 
-  unmount(place: string): void {
-    execFileSync('umount', [place], { stdio: 'pipe' });
-    this.#mounted.delete(place);
+  unmount(mountPoint: string): void {
+    execFileSync('umount', [mountPoint], { stdio: 'pipe' });
+    this.#mounted.delete(mountPoint);
   }
 
   /** Unmounts everything and removes the folder. */
   remove(): void {
     process.off('SIGINT', this.#interrupted).off('SIGTERM', this.#interrupted);
-    for (const place of this.#mounted) {
+    for (const mountPoint of this.#mounted) {
       try {
-        this.unmount(place);
+        this.unmount(mountPoint);
       } catch {
-        // Somebody still has a file open there: detach it now, the kernel lets go of it when they are done.
-        execFileSync('umount', ['--lazy', place], { stdio: 'pipe' });
+        // A process still has a file open there: detach now, and the kernel unmounts when it is closed.
+        execFileSync('umount', ['--lazy', mountPoint], { stdio: 'pipe' });
       }
     }
     rmSync(this.folder, { recursive: true, force: true });

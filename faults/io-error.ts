@@ -1,7 +1,7 @@
 /**
- * F6 and F7: a disk whose syncs fail, and a disk that is full. A failed sync is an unknown outcome, never a success,
- * and sending the write again settles it as one event. A full disk refuses writes; what was acknowledged can be read.
- * Needs strace for the first and loop mounts for the second; says what it skipped.
+ * F6 and F7: a disk whose syncs fail, and a full disk. A failed sync must be an unknown outcome and never a success,
+ * and retrying the write must settle it as one event. A full disk must refuse writes, and acknowledged events must stay
+ * readable. Needs strace for the first and loop mounts for the second, and reports what it skipped.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ function hasStrace(): boolean {
   }
 }
 
-/** Which syncs of the writer fail: every tenth from the thirtieth on, or all from there on. */
+/** The syncs of the writer that fail: every tenth from the thirtieth on, or all from there on. */
 const SYNC_FAULTS = { 'syncs that fail now and then': 'when=30+10', 'a disk that stays broken': 'when=30+' };
 
 async function failSyncs(name: string, when: string, folder: string): Promise<void> {
@@ -48,11 +48,11 @@ async function failSyncs(name: string, when: string, folder: string): Promise<vo
   const code = await writer.end();
   clearTimeout(limit);
   const notes = readNotes(notesFile);
-  const told = count(notes);
+  const counts = count(notes);
   expect(code === 0, `${name}: every failure reaches a caller, as an error of ours (${code}: ${writer.errors})`);
-  expect(told.acked > 0, 'writes before the fault are acknowledged');
-  expect(told.unknown > 0, 'a failed sync is an unknown outcome');
-  expect(told.rejected === 0, `a failed sync is never "nothing was written" (${rejectedCodes(notes)})`);
+  expect(counts.acked > 0, 'writes before the fault are acknowledged');
+  expect(counts.unknown > 0, 'a failed sync is an unknown outcome');
+  expect(counts.rejected === 0, `a failed sync is never "nothing was written" (${rejectedCodes(notes)})`);
   const store = await sqliteStore(path);
   try {
     await settle(store, notes, name);
@@ -60,10 +60,10 @@ async function failSyncs(name: string, when: string, folder: string): Promise<vo
     await store.close();
   }
   const outcome = failed ? 'see above for what is broken' : 'each settled as one event by its key';
-  console.log(`io-error: ${name}: ${told.acked} acked, ${told.unknown} unknown, ${outcome}`);
+  console.log(`io-error: ${name}: ${counts.acked} acked, ${counts.unknown} unknown, ${outcome}`);
 }
 
-/** Compares, sends the unsettled again, and compares once more. */
+/** Compares, retries the unsettled writes, and compares again. */
 async function settle(store: Store, notes: readonly Note[], name: string): Promise<void> {
   const runs = new Set(notes.map(({ run }) => run));
   const settled: Note[] = [...notes];
@@ -103,7 +103,7 @@ async function fillDisk(images: Images): Promise<void> {
   const path = join(disk, 'store.db');
   const notesFile = join(images.folder, 'notes');
   writeFileSync(notesFile, '');
-  // A reader beside the writer shows that reads go on while nothing can be written.
+  // A concurrent reader shows that reads work while nothing can be written.
   const store = await sqliteStore(path);
   try {
     const writer = new WriterProcess('writer', ['--path', path, '--callers', CALLERS], notesFile);

@@ -1,17 +1,17 @@
-/** What workers noted of jobs, and what may never come of it: a job done twice, by nobody, or by a claim that was lost. */
+/** The notes of job workers, and checks that no job was completed twice, by nobody, or by a lost claim. */
 import { readFileSync } from 'node:fs';
 import type { Job } from '@tidemark/core';
 
 export const TASK_TYPE = 'fault';
 
-/** An answer that a worker got. */
+/** A result that a worker got. */
 export interface JobNote {
   kind: 'claimed' | 'completed' | 'lost';
   taskId: string;
   claimId: string;
 }
 
-/** The notes in a file; a last line that was cut short by a kill is nothing anybody heard. */
+/** Reads the notes in a file. A last line that was cut by a kill does not count. */
 export function readJobNotes(file: string): JobNote[] {
   const lines = readFileSync(file, 'utf8').split('\n');
   return lines.flatMap((line) => {
@@ -23,7 +23,7 @@ export function readJobNotes(file: string): JobNote[] {
   });
 }
 
-/** Every way in which the jobs as they stand contradict what was promised, given what workers heard. */
+/** Returns every contradiction between the stored jobs and the results that workers got. */
 export function checkJobs(jobs: readonly Job[], notes: readonly JobNote[], expected: number): string[] {
   const problems: string[] = [];
   if (jobs.length !== expected) problems.push(`${jobs.length} of ${expected} jobs are completed`);

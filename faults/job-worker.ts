@@ -1,6 +1,6 @@
 /**
- * Workers that can be killed or frozen at any moment: claim jobs at --url, work a little, and complete them. What the
- * store answered is noted on standard output, without buffering. Some oversleep their lease on purpose.
+ * Workers that can be killed or frozen at any moment. They claim jobs at --url, work briefly and complete them. Results
+ * are noted on standard output, without buffering. Some oversleep their lease on purpose.
  */
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
@@ -17,7 +17,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     workers: { type: 'string' },
     lease: { type: 'string' },
-    /** One job in so many is overslept. */
+    /** One in this many jobs is overslept. */
     oversleep: { type: 'string' },
   },
 });
@@ -30,7 +30,7 @@ function note(entry: JobNote): void {
   writeSync(1, `${JSON.stringify(entry)}\n`);
 }
 
-/** Sends a call until it is answered, as its error allows. */
+/** Retries a call until it has a result, as its error allows. */
 async function answered<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -70,7 +70,7 @@ async function workOn(store: Store, claim: ClaimedJob): Promise<void> {
   }
 }
 
-/** Works until every job has ended, or nobody is left to see it. */
+/** Works until every job has ended, or the parent is gone. */
 async function work(store: Store, worker: string): Promise<void> {
   while (process.ppid === parent) {
     const claim = await nextJob(store, worker);

@@ -1,7 +1,7 @@
 /**
- * Jobs under loss (KV-7, KV-8): of many workers in several processes some are killed, some are frozen past their lease,
- * some oversleep it, while two sweepers give their jobs to others. Every job must be completed exactly once, by a claim
- * that was valid. `--url sqlite:… --jobs 10000 --workers 100 --processes 10 --lease 2000 --seed N`.
+ * Jobs under loss (KV-7, KV-8): of many workers in several processes some are killed, some are frozen past their lease
+ * and some oversleep it, while two sweepers send their jobs back. Every job must be completed exactly once, by a valid
+ * claim. `--url sqlite:… --jobs 10000 --workers 100 --processes 10 --lease 2000 --seed N`.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,12 +32,12 @@ const { values } = parseArgs({
 const [jobCount, processCount, leaseMs] = [Number(values.jobs), Number(values.processes), Number(values.lease)];
 const perProcess = Math.ceil(Number(values.workers) / processCount);
 const random = new Random(Number(values.seed));
-/** About so many jobs are overslept, whatever their number. */
+/** About this many jobs are overslept in total. */
 const OVERSLEPT = 20;
 const ENQUEUED_AT_ONCE = 100;
 const SWEEP_EVERY_MS = 200;
-/** A hundred workers on a small machine make everybody wait. */
-const PATIENT = { timeoutMs: 15_000 };
+/** A hundred workers on a small machine make every call slow. */
+const SLOW_MACHINE = { timeoutMs: 15_000 };
 
 async function enqueue(store: Store): Promise<void> {
   for (let from = 0; from < jobCount; from += ENQUEUED_AT_ONCE) {
@@ -99,7 +99,7 @@ function startSweeper(store: Store, counts: { requeued: number; problems: unknow
 async function main(): Promise<void> {
   console.error(`jobs: ${jobCount} jobs, ${perProcess * processCount} workers, seed ${values.seed}, ${values.url}`);
   writeFileSync(notesFile, '');
-  const stores = [await open(values.url, PATIENT), await open(values.url, PATIENT)] as const;
+  const stores = [await open(values.url, SLOW_MACHINE), await open(values.url, SLOW_MACHINE)] as const;
   const counts = { requeued: 0, problems: [] as unknown[] };
   await enqueue(stores[0]);
   const began = performance.now();
@@ -132,7 +132,7 @@ function summarize(jobs: readonly Job[], seconds: number, counts: { requeued: nu
     `jobs: ${jobs.length} completed once, ${sentBack} sent back, ${lost} zombies heard CLAIM_LOST, ` +
       `${wrong.length} problems, ${seconds.toFixed(1)} s, seed ${values.seed}`,
   );
-  // Without zombies nothing was proved.
+  // Without lost claims the run proves nothing.
   if (wrong.length > 0 || lost === 0 || sentBack === 0) process.exitCode = 1;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A process that archives all runs of a file, or restores all of an archive, and kills itself at a named point. Without `--point` it
- * works until everything is done and ends. `--what archive|restore --path --archive --point --hit run…`.
+ * A process that archives all runs of a file, or restores all of an archive, and kills itself at a named point. Without
+ * `--point` it finishes and exits. `--what archive|restore --path --archive --point --hit run…`.
  */
 import { parseArgs } from 'node:util';
 import { createArchiver, directoryTarget } from '@tidemark/runtime';

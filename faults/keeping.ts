@@ -1,6 +1,6 @@
 /**
- * Kills an archiver, and a process that restores, at every point that has a name, again and again. After each kill every run must be in
- * the store or in the archive, whole; in the end all are where they should be. `--crashes 100 --seed N`.
+ * Kills an archiver, and a process that restores, at every named point, again and again. After each kill every run must
+ * be complete in the store or in the archive. In the end all must be where they should be. `--crashes 100 --seed N`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,12 +20,12 @@ const { values } = parseArgs({
 });
 
 const RUNS = 12;
-/** How often each point may be passed before the kill: there is one pack, and one restore a run. */
+/** How often each point may be passed before the kill: there is one pack, and one restore per run. */
 const POINTS: Record<'archive' | 'restore', Record<string, number>> = {
   archive: { packed: 1, 'under way': 1, checked: 1, leaving: RUNS, left: RUNS, listed: 1, done: 1 },
   restore: { restoring: 4, part: 4, restored: 4 },
 };
-/** One that takes three parts, so that a restore can be cut within a run. */
+/** A run that takes three parts, so that a restore can be cut within a run. */
 const LONG_RUN = 2_300;
 
 const random = new Random(Number(values.seed));
@@ -59,7 +59,7 @@ async function textOf(events: AsyncIterable<unknown>): Promise<string> {
   return JSON.stringify(await Array.fromAsync(events));
 }
 
-/** What is wrong with a run, wherever it is; and where that is. */
+/** Returns where a run is, and what is wrong with it. */
 async function look(store: Store, archiver: Archiver, runId: string, heads: Heads) {
   const { head, text } = heads.get(runId)!;
   try {
@@ -110,7 +110,7 @@ async function crashRepeatedly(wanted: number): Promise<string[]> {
       const point = random.pick(points);
       if (await work(what, point)) crashes++;
       else {
-        // It came to its end: everything must have moved, and the other way is next.
+        // The child finished: everything must have moved, and the next round goes the other way.
         await check(what === 'archive' ? 'archive' : 'store');
         what = what === 'archive' ? 'restore' : 'archive';
         moves++;

@@ -1,6 +1,6 @@
 /**
- * F1: kills the writer with SIGKILL at random moments, again and again on one file. After each kill the file must
- * open, hold every acknowledged event exactly once at its place, and verify. `--rounds 200 --seed N --callers 8`.
+ * F1: kills the writer with SIGKILL at random moments, again and again on one file. After each kill the file must open,
+ * hold every acknowledged event exactly once at its position, and verify. `--rounds 200 --seed N --callers 8`.
  */
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Every so many rounds the writer may not even have opened the file when it is killed. */
+/** In every fifth round the writer may be killed before it has opened the file. */
 const OPENING_ROUND = 5;
 const LONGEST_DELAY_MS = 400;
 
@@ -30,7 +30,7 @@ const folder = mkdtempSync(join(tmpdir(), 'tidemark-kill-'));
 const path = join(folder, 'store.db');
 const notesFile = join(folder, 'notes');
 
-/** Where each run ended when it was last read. */
+/** The last sequence of each run when it was last read. */
 const heads = new Map<string, number>();
 const problems: Problem[] = [];
 const broken: string[] = [];
@@ -50,7 +50,7 @@ async function killOnce(round: number): Promise<void> {
   }
 }
 
-/** Opens the file again, compares the touched runs event by event, and looks whether the others end where they did. */
+/** Opens the file again, compares the touched runs event by event, and checks that the others end where they did. */
 async function check(notes: readonly Note[], touched: ReadonlySet<string>): Promise<void> {
   const began = performance.now();
   const store = await sqliteStore(path);

@@ -1,11 +1,11 @@
 /**
- * Runs the conformance kit again and again on one healthy store for each engine, many cases at once: a case that fails
- * is a false alarm of the kit or a fault of the engine. `--engines redis,nats` narrows the engines, `--rounds N` sets how
- * often, `--concurrency N` how many cases run at once.
+ * Runs the conformance kit repeatedly on one healthy store of each engine, with many concurrent cases: a case that
+ * fails is a false alarm of the kit or a fault of the engine. `--engines redis,nats` narrows the engines, `--rounds N`
+ * sets the number of rounds, `--concurrency N` the number of concurrent cases.
  */
 import { parseArgs } from 'node:util';
 import { runConformance } from '@tidemark/conformance';
-import { type EngineName, newPlace, type Place } from './races/engines.ts';
+import { type Database, type EngineName, newDatabase } from './races/engines.ts';
 
 const { values } = parseArgs({
   options: {
@@ -15,17 +15,17 @@ const { values } = parseArgs({
   },
 });
 
-/** Runs the kit once on a place that keeps what earlier rounds left; returns how many cases failed. */
-async function play(engine: string, round: number, place: Place): Promise<number> {
+/** Runs the kit once on a database that keeps the data of earlier rounds. Returns the number of failed cases. */
+async function play(engine: string, round: number, database: Database): Promise<number> {
   const began = Date.now();
   const { cases, totals } = await runConformance(
     async () => {
-      const store = await place.open();
+      const store = await database.open();
       const reopen = async () => {
         await store.close();
-        return place.open();
+        return database.open();
       };
-      return { store, peer: () => place.open(), reopen };
+      return { store, peer: () => database.open(), reopen };
     },
     { concurrency: Number(values.concurrency) },
   );
@@ -37,11 +37,11 @@ async function play(engine: string, round: number, place: Place): Promise<number
 }
 
 for (const engine of values.engines.split(',') as EngineName[]) {
-  const place = await newPlace(engine);
+  const database = await newDatabase(engine);
   try {
     for (let round = 1; round <= Number(values.rounds); round++)
-      if ((await play(engine, round, place)) > 0) process.exitCode = 1;
+      if ((await play(engine, round, database)) > 0) process.exitCode = 1;
   } finally {
-    await place.remove();
+    await database.remove();
   }
 }

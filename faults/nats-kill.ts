@@ -1,7 +1,7 @@
 /**
- * Kills NATS servers with SIGKILL under load, round after round, under one client that stays open: the only server, which comes back,
- * and in a cluster the leader of the runs. Every acknowledged event and swap must be there once, and the client must recover by itself.
- * `--rounds 10 --seed N --callers 16 --nodes 1|3 --version installed|2.10`.
+ * Kills NATS servers with SIGKILL under load, round after round, with one client that stays open: the only server,
+ * which restarts, or in a cluster the leader of the runs stream. Every acknowledged event and swap must be stored once,
+ * and the client must recover by itself. `--rounds 10 --seed N --callers 16 --nodes 1|3 --version installed|2.10`.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,14 +27,14 @@ const { values } = parseArgs({
 
 const LONGEST_DELAY_MS = 1_000;
 const RUNS = 8;
-/** How long the client may take to write again; a cluster elects a new leader first. */
+/** How long the client may take to write again. A cluster elects a new leader first. */
 const RECOVERY_LIMIT_MS = 30_000;
 
 /** The servers under test. */
 interface Servers {
   title: string;
   url: string;
-  /** Kills what matters most, and gives what brings it back. */
+  /** Kills the most important server and returns a function that restarts it. */
   kill(): Promise<() => Promise<void>>;
   stop(): Promise<void>;
 }
@@ -61,7 +61,7 @@ async function cluster(): Promise<Servers> {
   return { title: 'a cluster of three', url: started.url, kill, stop: () => started.stop() };
 }
 
-/** Which node leads the stream of runs, as one that is up tells. */
+/** Returns the node that leads the runs stream, according to a node that is up. */
 async function leaderOf(monitoring: readonly string[]): Promise<number> {
   for (;;) {
     for (const address of monitoring) {
@@ -77,7 +77,7 @@ async function leaderOf(monitoring: readonly string[]): Promise<number> {
   }
 }
 
-/** One run of the rig on some servers. */
+/** One trial on some servers. */
 class Trial {
   readonly #store: Store;
   readonly #random: Random;
@@ -95,7 +95,7 @@ class Trial {
     this.#random = random;
   }
 
-  /** Sends until it is acknowledged, always the same. */
+  /** Retries the same call until it is acknowledged. */
   async #untilAcked<T>(
     send: () => Promise<T>,
     note: (kind: 'sent' | 'unknown' | 'rejected', code: string) => void,
@@ -123,7 +123,7 @@ class Trial {
     this.acked++;
   }
 
-  /** Counts a field up, each step with a request of its own. */
+  /** Increments a field, each step with its own request id. */
   async #swap(key: string, count: number): Promise<void> {
     const requestId = randomUUID();
     const expected = count === 1 ? null : String(count - 1);
@@ -147,7 +147,7 @@ class Trial {
     }
   }
 
-  /** Waits until something new was acknowledged. */
+  /** Waits for a new acknowledgement. */
   async progress(): Promise<void> {
     const [before, began] = [this.acked, performance.now()];
     while (this.acked <= before && this.problems.length === 0) {
@@ -213,7 +213,7 @@ async function run(start: () => Promise<Servers>): Promise<void> {
   }
 }
 
-/** What went wrong anywhere; told in the end, where nobody overlooks it. */
+/** All problems, printed at the end where they are not overlooked. */
 const faults: string[] = [];
 
 console.error(`nats-kill: ${values.rounds} rounds, seed ${values.seed}`);

@@ -1,4 +1,4 @@
-/** How writers note what they do, one line each, and how a log is read back to be compared with the notes. */
+/** The format of writers' notes, one line each, and reading a log back to compare it with the notes. */
 import { existsSync, readFileSync } from 'node:fs';
 import type { RunEventInput, Store } from '@tidemark/core';
 import type { LogEvent, Logs, Note, Write } from './history.ts';
@@ -7,14 +7,14 @@ export function lineOf(note: Note): string {
   return `${JSON.stringify(note)}\n`;
 }
 
-/** All notes in a file; a last line that the kill cut short was never said. */
+/** Reads all notes in a file. A last line that was cut by a kill does not count. */
 export function readNotes(file: string): Note[] {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
   return lines.map((line) => JSON.parse(line) as Note);
 }
 
-/** The event of a write: everything in it follows from the key, so that a reader knows what must come back. */
+/** Returns the event of a write. Everything in it follows from the key, so that a reader knows the expected content. */
 export function eventOf({ run, key, eventId }: Write): RunEventInput {
   return {
     eventId,
@@ -37,7 +37,7 @@ function payloadOf(key: string): { of: string; filler: string } {
   return { of: key, filler: `${key}|`.repeat(8) };
 }
 
-/** Reads runs through the store, which checks every link; also checks that the payloads are those of the keys. */
+/** Reads runs through the store, which checks every link. Also checks that the payloads match the keys. */
 export async function readLogs(store: Store, runs: Iterable<string>): Promise<Logs> {
   const logs = new Map<string, LogEvent[]>();
   for (const run of runs) {
@@ -54,7 +54,7 @@ export async function readLogs(store: Store, runs: Iterable<string>): Promise<Lo
   return logs;
 }
 
-/** Verifies the chain of every run that has events; gives one sentence for each that does not verify. */
+/** Verifies the chain of every run that has events. Returns one sentence for each that does not verify. */
 export async function verifyRuns(store: Store, logs: Logs): Promise<string[]> {
   const broken: string[] = [];
   for (const [run, log] of logs) {

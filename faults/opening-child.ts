@@ -1,10 +1,12 @@
-/** Opens a store when it is told where, writes to every domain, closes it, and tells what it saw or what failed. */
+/**
+ * Opens a store at each URL it receives, writes to every domain, closes it, and reports what it read or why it failed.
+ */
 import { inspect } from 'node:util';
 import type { Store } from '@tidemark/core';
 import { open } from 'tidemark';
 
 export interface Opened {
-  /** How many events the run that all share had, at the end. */
+  /** The number of events in the shared run, at the end. */
   events: number;
   error?: string;
 }

@@ -1,6 +1,6 @@
 /**
- * Lets eight processes open one empty place at the same moment, again and again, on every engine: all must come up and write,
- * whoever of them makes the tables or streams. `--rounds 20`.
+ * Eight processes open one empty database at the same moment, again and again, on every engine. All must open it and
+ * write, whichever of them creates the tables or streams. `--rounds 20`.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,10 +18,10 @@ const { values } = parseArgs({ options: { rounds: { type: 'string', default: '20
 
 const PROCESSES = 8;
 
-/** Gives the URL of a place on an engine that nobody has opened yet. */
-type NewPlace = (name: string) => string;
+/** Returns the URL of a database on an engine that was never opened. */
+type NewUrl = (name: string) => string;
 
-/** Tells every process the same URL at once, and what was wrong with any of them. */
+/** Sends every process the same URL at once, and returns the problem of each that failed. */
 async function openAtOnce(children: readonly ChildProcess[], url: string): Promise<string[]> {
   const answers = children.map((child) => once(child, 'message') as Promise<[Opened]>);
   for (const child of children) child.send(url);
@@ -32,10 +32,10 @@ async function openAtOnce(children: readonly ChildProcess[], url: string): Promi
   return problems;
 }
 
-async function tryEngine(engine: string, newPlace: NewPlace, children: readonly ChildProcess[]): Promise<boolean> {
+async function tryEngine(engine: string, newUrl: NewUrl, children: readonly ChildProcess[]): Promise<boolean> {
   const problems: string[] = [];
   for (let round = 0; round < Number(values.rounds); round++)
-    problems.push(...(await openAtOnce(children, newPlace(`opening_${round}`))));
+    problems.push(...(await openAtOnce(children, newUrl(`opening_${round}`))));
   for (const problem of problems) console.error(`${engine}: ${problem}`);
   console.log(`opening: ${engine}: ${values.rounds} rounds of ${PROCESSES} processes, ${problems.length} problems`);
   return problems.length === 0;
@@ -50,7 +50,7 @@ const natsCluster = await startNatsCluster('installed');
 const children = Array.from({ length: PROCESSES }, () =>
   fork(join(import.meta.dirname, 'opening-child.ts'), { execArgv: [...SOURCE_FLAGS] }),
 );
-const ENGINES: Record<string, NewPlace> = {
+const ENGINES: Record<string, NewUrl> = {
   sqlite: (name) => `sqlite:${join(folder, name)}`,
   postgres: (name) => `${postgres.url}?schema=${name}`,
   redis: (name) => `${redis.url}?prefix=${name}`,
@@ -59,8 +59,8 @@ const ENGINES: Record<string, NewPlace> = {
   'nats cluster': (name) => `${natsCluster.url}?prefix=${name}`,
 };
 try {
-  for (const [engine, newPlace] of Object.entries(ENGINES))
-    if (!(await tryEngine(engine, newPlace, children))) process.exitCode = 1;
+  for (const [engine, newUrl] of Object.entries(ENGINES))
+    if (!(await tryEngine(engine, newUrl, children))) process.exitCode = 1;
 } finally {
   for (const child of children) child.kill();
   await Promise.all([postgres, redis, redisCluster, nats, natsCluster].map((server) => server.stop()));

@@ -1,6 +1,6 @@
 /**
- * F2: kills the PostgreSQL server with SIGKILL under load and starts it again, round after round, under one client that
- * stays open. Every acknowledged event must be there once at its place, and the client must recover by itself.
+ * F2: kills the PostgreSQL server with SIGKILL under load and restarts it, round after round, with one client that
+ * stays open. Every acknowledged event must be stored once at its position, and the client must recover by itself.
  * `--rounds 20 --seed N --callers 16`.
  */
 import { randomUUID } from 'node:crypto';
@@ -38,7 +38,7 @@ let rejected = 0;
 let longestRecoveryMs = 0;
 let ended = false;
 
-/** Sends a write until it is acknowledged, always with the same key. */
+/** Retries a write with the same key until it is acknowledged. */
 async function writeUntilAcked(store: Store, write: Write): Promise<void> {
   for (;;) {
     notes.push({ kind: 'sent', ...write });
@@ -69,7 +69,7 @@ async function call(store: Store, caller: number): Promise<void> {
 
 const acked = () => notes.filter(({ kind }) => kind === 'acked').length;
 
-/** Waits until something new was acknowledged, and tells how long that took. */
+/** Waits for a new acknowledgement and returns how long that took. */
 async function untilAcked(before: number): Promise<number> {
   const began = performance.now();
   while (acked() <= before) {
@@ -82,7 +82,7 @@ async function untilAcked(before: number): Promise<number> {
   return performance.now() - began;
 }
 
-/** The processes the server has started, where the system tells them (Linux). */
+/** Returns the processes that the server has started, if the system lists them (Linux). */
 function backendsOf({ started }: RunningServer): number[] {
   const [pid] = readFileSync(join(started!.directory, 'data', 'postmaster.pid'), 'utf8').split('\n');
   const file = `/proc/${pid}/task/${pid}/children`;
@@ -101,7 +101,7 @@ async function killRepeatedly(server: RunningServer): Promise<number> {
     round++;
     await untilAcked(acked());
     await sleep(random.between(0, LONGEST_DELAY_MS));
-    // Left alone, backends end by themselves when they next look, and may still answer; killed too, they answer nothing.
+    // Surviving backends exit only when they notice, and may still reply. Killed with the server, they reply nothing.
     const backends = round % 2 === 0 ? [] : backendsOf(server);
     const killed = server.kill!();
     for (const pid of backends) killIfThere(pid);
@@ -116,7 +116,7 @@ async function killRepeatedly(server: RunningServer): Promise<number> {
 
 console.error(`postgres-kill: ${rounds} rounds, seed ${values.seed}`);
 const began = performance.now();
-// A crash on an idle connection would end this very process, and the test with it.
+// A crash on an idle connection would end this process and the test with it.
 process.on('uncaughtException', (error) => {
   console.error('The process would have crashed:', error);
   process.exit(1);

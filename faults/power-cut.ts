@@ -1,7 +1,7 @@
 /**
- * F3: a power cut. The store lives on a file system in an image; the writer is frozen, the image is copied as it
- * is "on the disk", without what only the page cache held, and the copy is opened. Nothing acknowledged may be missing.
- * A writer with unsafe settings goes through the same and must lose something. `--cuts 10 --seed N`.
+ * F3: a power cut. The store is on a file system in an image. The writer is frozen, the image is copied as it is "on
+ * the disk", without the page cache, and the copy is opened. No acknowledged event may be missing. A writer with unsafe
+ * settings goes through the same and must lose something. `--cuts 10 --seed N`.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
@@ -24,10 +24,10 @@ const IMAGE_SIZE = '200M';
 const SHORTEST_MS = 300;
 const LONGEST_MS = 1_500;
 
-/** Reads a store after the cut: its logs, and sentences about what does not even verify. */
+/** Reads a store after the cut: its logs, and a sentence for each run that does not verify. */
 type ReadBack = (path: string, notes: readonly Note[]) => Promise<{ logs: Logs; broken: string[] }>;
 
-/** Writes for a while, cuts the power, and compares what the disk has with what was acknowledged. */
+/** Writes for a while, cuts the power, and compares the disk with the acknowledged writes. */
 async function cutOnce(images: Images, name: string, start: Start, read: ReadBack, writingMs: number) {
   const image = images.create(name, IMAGE_SIZE);
   const disk = images.mount(image);
@@ -40,7 +40,7 @@ async function cutOnce(images: Images, name: string, start: Start, read: ReadBac
     await sleep(writingMs);
     writer.expectRunning();
     writer.freeze();
-    // A process is stopped only once the kernel has seen to it; what it acknowledged until then counts.
+    // The kernel stops a process with a delay. Writes acknowledged until then count.
     await untilQuiet(notesFile);
     execFileSync('cp', ['--sparse=always', image, crashed]);
   } finally {
@@ -89,7 +89,7 @@ const readBare: ReadBack = async (path) => {
         log.push({ runSeq: seq, key, eventId: event_id, persistedAt: '' });
       }
     } catch {
-      // A file without its table, or no database at all: everything is lost.
+      // A file without its table, or not a database at all: everything is lost.
     } finally {
       database.close();
     }

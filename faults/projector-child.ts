@@ -1,4 +1,4 @@
-/** One projector process of several; says what it did on standard output when it is told to stop. `--url`. */
+/** One of several projector processes. Prints a summary when it receives the signal to stop. `--url`. */
 import { parseArgs } from 'node:util';
 import { createProjector } from '@tidemark/runtime';
 import { open } from 'tidemark';

@@ -1,6 +1,6 @@
 /**
- * Three projector processes behind 1 000 busy runs, written at a quarter of what the engine can take: how far behind they are,
- * how much is folded twice, and whether every snapshot is right in the end. `--url sqlite:… --seconds 20`.
+ * Three projector processes behind 1 000 busy runs, written at a quarter of the engine's rate: measures their lag, how
+ * much is folded twice, and whether every snapshot is right in the end. `--url sqlite:… --seconds 20`.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -21,7 +21,7 @@ const url = values.url ?? `sqlite:${join(folder, 'store.db')}`;
 const name = crypto.randomUUID().slice(0, 8);
 let events = 0;
 
-/** Appends for a time, at most so many a second; gives how many a second it was. */
+/** Appends for a time, at most `most` events per second. Returns the actual rate. */
 async function append(store: Store, ms: number, most = Number.POSITIVE_INFINITY): Promise<number> {
   const [began, before] = [performance.now(), events];
   const write = async () => {
@@ -70,7 +70,7 @@ try {
   console.error(`the engine takes ${Math.round(rate)} events/s; ${events} are there already`);
   const projectors = Array.from({ length: PROJECTORS }, () => new ProjectorProcess());
   await Promise.all(projectors.map((projector) => projector.isReady()));
-  // They catch up with what is there and share the shards among them before lag means anything.
+  // Lag is only meaningful after they have caught up and divided the shards among them.
   await sleep(8_000);
   const before = await Promise.all(projectors.map((projector) => projector.stop()));
   const caughtUp = before.reduce((sum, it) => sum + it.folded, 0);

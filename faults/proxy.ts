@@ -1,4 +1,4 @@
-/** A TCP proxy that loses things on purpose: replies, everything, or time. */
+/** A TCP proxy that injects faults: lost replies, lost connections or delays. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,9 +9,9 @@ export class FaultProxy {
   readonly #sockets = new Set<Socket>();
   #marker: string | null = null;
   #silent = false;
-  /** How long each piece of data is held back, both ways. */
+  /** How long each chunk of data is delayed, in both directions. */
   delayMs = 0;
-  /** How many connections were cut before a reply. */
+  /** The number of connections cut before a reply. */
   cuts = 0;
 
   private constructor(target: { host: string; port: number }) {
@@ -32,17 +32,17 @@ export class FaultProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** The next request that contains this text is passed on; its connection breaks when the answer comes. */
+  /** Forwards the next request that contains this text, and cuts its connection when the reply arrives. */
   cutReplyTo(marker: string): void {
     this.#marker = marker;
   }
 
-  /** Nothing passes any more, but no connection breaks; new ones are taken and not answered. */
+  /** Stops all traffic without closing connections. New ones are accepted and not answered. */
   goSilent(): void {
     this.#silent = true;
   }
 
-  /** Works again. What was held back is lost, and so are the connections it belonged to. */
+  /** Resumes traffic. Data that was held back is lost, and so are its connections. */
   heal(): void {
     this.#silent = false;
     for (const socket of this.#sockets) socket.destroy();

@@ -1,7 +1,7 @@
 /**
  * Runs the races of `faults/races/`: two actors on the same data at the same moment, on every engine they concern.
- * `--race NAME` picks one (default: all), `--engines sqlite,redis` narrows the engines, `--rounds N` sets the rounds for
- * all, `--seed N` repeats the random choices of an earlier run.
+ * `--race NAME` selects one (default: all), `--engines sqlite,redis` narrows the engines, `--rounds N` sets the rounds
+ * for all, `--seed N` repeats the random choices of an earlier run.
  */
 import { parseArgs } from 'node:util';
 import { ENGINES, type EngineName } from './races/engines.ts';
@@ -24,10 +24,10 @@ const PROGRESS_EVERY_MS = 10_000;
 async function play(name: string, engine: EngineName): Promise<boolean> {
   const race = RACES[name]!;
   const rounds = Number(values.rounds ?? race.rounds.long);
-  let told = Date.now();
+  let reportedAt = Date.now();
   const onRound = (played: number, { problems }: { problems: string[] }) => {
-    if (Date.now() - told < PROGRESS_EVERY_MS) return;
-    told = Date.now();
+    if (Date.now() - reportedAt < PROGRESS_EVERY_MS) return;
+    reportedAt = Date.now();
     console.error(`${name}: ${engine}: round ${played} of ${rounds}, ${problems.length} problems`);
   };
   const { checks, problems } = await runRace(race, engine, { rounds, seed: Number(values.seed), onRound });

@@ -1,4 +1,4 @@
-/** Random numbers from a seed, so that a failure can be tried again. */
+/** Random numbers from a seed, so that a failure can be repeated. */
 
 export class Random {
   #state: number;
@@ -16,12 +16,12 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
   }
 
-  /** A whole number, at least `from` and below `to`. */
+  /** Returns an integer, at least `from` and below `to`. */
   between(from: number, to: number): number {
     return from + Math.floor(this.next() * (to - from));
   }
 
-  /** One of a list that is not empty. */
+  /** Returns an element of a list that is not empty. */
   pick<T>(list: readonly T[]): T {
     return list[this.between(0, list.length)]!;
   }

@@ -1,5 +1,5 @@
 /**
- * A process that rebuilds a projection and kills itself at a named point. Without `--point` it finishes and ends.
+ * A process that rebuilds a projection and kills itself at a named point. Without `--point` it finishes and exits.
  * `--path --version --point --hit`.
  */
 import { parseArgs } from 'node:util';

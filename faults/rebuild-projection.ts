@@ -1,4 +1,4 @@
-/** The projection that the rebuild rig kills: each version counts in units of its own, so that none passes for another. */
+/** The projection of the rebuild rig. Each version counts in its own units, so that states cannot be confused. */
 import { defineProjection } from '@tidemark/core';
 
 export function countsOf(version: number) {

@@ -1,7 +1,7 @@
 /**
- * Kills the rebuild of a projection at every point that has a name, again and again, while the log grows and versions
- * follow each other. The version that serves never goes back and is always whole, and in the end every stored state equals
- * the fold of its run. `--rounds 100 --seed N`.
+ * Kills the rebuild of a projection at every named point, again and again, while the log grows and versions follow each
+ * other. The serving version must never go back and must always be complete, and in the end every stored state must
+ * equal the fold of its run. `--rounds 100 --seed N`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const ROUNDS_PER_VERSION = 10;
 
 const random = new Random(Number(values.seed));
 
-/** Every run gets an event in the first round: from then on a state that is missing was forgotten. */
+/** Every run gets an event in the first round: from then on a missing state is a fault. */
 async function appendSome(store: Store, round: number): Promise<void> {
   for (let at = 0; at < EVENTS_PER_ROUND; at++) {
     const run = round === 0 && at < RUNS ? at : random.between(0, RUNS);
@@ -32,7 +32,7 @@ async function appendSome(store: Store, round: number): Promise<void> {
   }
 }
 
-/** Lets a child rebuild until it kills itself, or to the end; gives whether it was killed. */
+/** Runs a child until it kills itself or finishes. Returns whether it was killed. */
 async function rebuildOnce(folder: string, version: number, ...crash: string[]): Promise<boolean> {
   const args = ['--path', join(folder, 'store.db'), '--version', String(version), ...crash];
   const child = new WriterProcess('rebuild-child', args, join(folder, 'notes'));
@@ -41,13 +41,15 @@ async function rebuildOnce(folder: string, version: number, ...crash: string[]):
   return code === null;
 }
 
-/** The state as it is stored, not filled in when it is missing as `get` would. */
+/** Returns the stored state, without projecting a missing one as `get` would. */
 async function storedState(store: Store, version: number, runId: string) {
   const record = await store.kv.get(`tidemark.projections.counts.${version}.${runId}`);
   return record && { state: JSON.parse(textOf(record.fields.state)!), seq: numberOf(record.fields.seq)! };
 }
 
-/** Stored states of a version that are missing, or are not the fold of their run up to where they say they are. */
+/**
+ * Returns the stored states of a version that are missing or differ from the fold of their run up to their sequence.
+ */
 async function wrongStates(store: Store, version: number): Promise<string[]> {
   const wrong: string[] = [];
   for (const { runId } of (await store.runs.listRuns({ limit: 1_000 })).items) {

@@ -1,7 +1,7 @@
 /**
- * F14: moves slots between the masters of a Redis Cluster, key by key, and fails masters over to their replicas, under one
- * client that stays open. Nothing acknowledged may be lost, nothing applied twice; calls may fail if they can be repeated.
- * `--rounds 20 --seed N --callers 16`.
+ * F14: moves slots between the masters of a Redis Cluster, key by key, and fails masters over to their replicas, with
+ * one client that stays open. No acknowledged write may be lost or applied twice. Calls may fail if they can be
+ * retried. `--rounds 20 --seed N --callers 16`.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,7 +43,7 @@ let ended = false;
 
 const pause = () => sleep(random.between(5, 50));
 
-/** Sends a write until it is acknowledged, always with the same key. */
+/** Retries a write with the same key until it is acknowledged. */
 async function writeUntilAcked(store: Store, write: Write): Promise<void> {
   for (;;) {
     notes.push({ kind: 'sent', ...write });
@@ -81,7 +81,7 @@ interface Node {
   slots: [number, number][];
 }
 
-/** The nodes once all of them see the same: after a failover that takes a moment. */
+/** Returns the nodes once all of them agree, which takes a moment after a failover. */
 async function nodesOf(cluster: RunningCluster): Promise<Node[]> {
   const limit = performance.now() + AGREE_LIMIT_MS;
   for (;;) {
@@ -93,15 +93,15 @@ async function nodesOf(cluster: RunningCluster): Promise<Node[]> {
   }
 }
 
-/** The nodes as one of them sees them: `id host:port@bus flags master … slots`. */
+/** Returns the nodes as one of them sees them: `id host:port@bus flags master … slots`. */
 async function viewOf(cluster: RunningCluster, port: number): Promise<Node[]> {
   const text = await cluster.cli(port, 'CLUSTER', 'NODES');
   return text
     .trim()
     .split('\n')
     .map((line) => {
-      const [id, place, flags, masterId, , , , , ...slots] = line.trim().split(' ');
-      const port = Number(/:(\d+)@/.exec(place!)![1]);
+      const [id, address, flags, masterId, , , , , ...slots] = line.trim().split(' ');
+      const port = Number(/:(\d+)@/.exec(address!)![1]);
       const ranges = slots.filter((slot) => !slot.startsWith('[')).map((range) => range.split('-').map(Number));
       return {
         id: id!,
@@ -114,7 +114,7 @@ async function viewOf(cluster: RunningCluster, port: number): Promise<Node[]> {
     .sort((a, b) => a.port - b.port);
 }
 
-/** Moves the slot of a bucket to another master, a few keys at a time, while callers go on. */
+/** Moves the slot of a bucket to another master, a few keys at a time, while callers continue. */
 async function migrate(cluster: RunningCluster): Promise<void> {
   const masters = (await nodesOf(cluster)).filter(({ isMaster, slots }) => isMaster && slots.length > 0);
   const key = `tidemark:{b${String(random.between(0, BUCKETS)).padStart(2, '0')}}:`;
@@ -135,7 +135,7 @@ async function migrate(cluster: RunningCluster): Promise<void> {
   migrations++;
 }
 
-/** Makes a replica the master, with the master's consent: it waits until the replica has everything. */
+/** Makes a replica the master with the master's consent: it waits until the replica has everything. */
 async function failOver(cluster: RunningCluster): Promise<void> {
   const nodes = await nodesOf(cluster);
   const replicas = nodes.filter(({ isMaster }) => !isMaster);
@@ -144,7 +144,7 @@ async function failOver(cluster: RunningCluster): Promise<void> {
   for (let asked = 0; ; await sleep(50)) {
     if ((await nodesOf(cluster)).find(({ id }) => id === replica.id)!.isMaster) break;
     if (performance.now() > limit) throw new Error('The failover did not happen');
-    // A replica that cannot catch up in time gives the failover up.
+    // A replica that cannot catch up in time abandons the failover.
     if (asked > 0 && performance.now() - asked < ASK_AGAIN_MS) continue;
     asked = performance.now();
     await cluster.cli(replica.port, 'CLUSTER', 'FAILOVER');
@@ -158,10 +158,10 @@ async function untilAllRunsAcked(): Promise<void> {
   const limit = performance.now() + RECOVERY_LIMIT_MS;
   const wanted = RUNS + 1;
   for (;;) {
-    const heard = new Set(notes.slice(from).flatMap((note) => (note.kind === 'acked' ? [note.run] : [])));
-    if (heard.size >= wanted || other.length > 0) return;
+    const written = new Set(notes.slice(from).flatMap((note) => (note.kind === 'acked' ? [note.run] : [])));
+    if (written.size >= wanted || other.length > 0) return;
     if (performance.now() > limit) {
-      other.push(`${RECOVERY_LIMIT_MS} ms after a fault only ${heard.size} of ${wanted} runs could be written to`);
+      other.push(`${RECOVERY_LIMIT_MS} ms after a fault only ${written.size} of ${wanted} runs could be written to`);
       return;
     }
     await sleep(20);

@@ -1,8 +1,8 @@
 /**
- * A full disk under Redis, with each policy of syncing. With `everysec` the server goes on: writes are `STORAGE_FULL`, reads
- * work. With `always`, the only policy that survives a power cut, Redis itself ends: the write under way is
- * `OUTCOME_UNKNOWN` and everything after it `UNAVAILABLE`. Nothing acknowledged is lost once there is room again.
- * Needs loop mounts; says what it skipped.
+ * A full disk under Redis, with each sync policy. With `everysec` the server keeps running: writes fail with
+ * `STORAGE_FULL`, reads work. With `always`, the only policy that survives a power cut, Redis itself exits: the current
+ * write is `OUTCOME_UNKNOWN` and everything after it `UNAVAILABLE`. No acknowledged write may be lost once there is
+ * space again. Needs loop mounts, and reports what it skipped.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,12 +25,12 @@ function expect(condition: boolean, promise: string): void {
   if (!condition) problems.push(promise);
 }
 
-/** The server on a disk of its own. */
+/** Configures the server on its own disk. */
 function serverOn(directory: string, policy: Policy) {
   return startKind({
     ...redis,
     name: 'redis-full',
-    serverArgs: (place) => [...redis.serverArgs({ ...place, directory }), '--appendfsync', policy],
+    serverArgs: (settings) => [...redis.serverArgs({ ...settings, directory }), '--appendfsync', policy],
   });
 }
 
@@ -38,7 +38,7 @@ function codeOf(error: unknown): string {
   return isTidemarkError(error) ? error.code : String(error);
 }
 
-/** Appends until a write fails; returns the keys that were acknowledged, and the codes of the failures. */
+/** Appends until a write fails. Returns the acknowledged keys and the codes of the failures. */
 async function fill(store: Store): Promise<{ acked: string[]; codes: string[] }> {
   const acked: string[] = [];
   const codes: string[] = [];
@@ -66,11 +66,11 @@ async function tryPolicy(images: Images, policy: Policy): Promise<void> {
   const store = await redisStore({ url: server.url, prefix: 'full' });
   const { acked, codes } = await fill(store);
   const read = await readCode(store);
-  const told: readonly string[] = POLICIES[policy];
+  const allowed: readonly string[] = POLICIES[policy];
   expect(codes.length > 0, `${policy}: the disk gets full`);
   expect(
-    codes.every((code) => told.includes(code)),
-    `${policy}: a full disk is told as ${told.join(' or ')}, not ${codes.join(', ')}`,
+    codes.every((code) => allowed.includes(code)),
+    `${policy}: a full disk is reported as ${allowed.join(' or ')}, not ${codes.join(', ')}`,
   );
   expect(policy === 'always' ? read === 'UNAVAILABLE' : read === 'read', `${policy}: reads end with ${read}`);
   await store.close();
@@ -80,7 +80,7 @@ async function tryPolicy(images: Images, policy: Policy): Promise<void> {
   console.log(`redis-full: ${policy}: ${acked.length} acknowledged, then ${codes.join(', ')}; a read: ${read}`);
 }
 
-/** With room again, everything acknowledged is there, once and in order. */
+/** With space again, every acknowledged event must be stored, once and in order. */
 async function checkAfter(directory: string, policy: Policy, acked: readonly string[]): Promise<void> {
   const server = await serverOn(directory, policy);
   const store = await redisStore({ url: server.url, prefix: 'full' });

@@ -1,4 +1,4 @@
-/** The plainest event that the tests of the engines append. */
+/** A minimal event for the engines' tests. */
 import { randomUUID } from 'node:crypto';
 import type { RunEventInput } from '@tidemark/core';
 

@@ -1,4 +1,4 @@
-/** Every operation of the OpenAPI document, and requests to them made of the document alone. */
+/** Every operation of the OpenAPI document, and requests generated from the document alone. */
 import { openApiDocument } from '@tidemark/server';
 
 export interface Schema {
@@ -26,9 +26,9 @@ export interface Parameter {
 export interface Operation {
   method: string;
   path: string;
-  /** `GET /v1/runs`. */
+  /** For example `GET /v1/runs`. */
   name: string;
-  /** `undefined` for routes that are open to everybody. */
+  /** `undefined` for routes without authentication. */
   scope: string | undefined;
   parameters: Parameter[];
   bodies: Record<string, { schema?: Schema }>;
@@ -59,19 +59,19 @@ export const OPERATIONS: readonly Operation[] = Object.entries(DOCUMENT.paths).f
   })),
 );
 
-/** Operations that need somebody who is known. */
+/** Operations that require authentication. */
 export const GUARDED = OPERATIONS.filter(({ scope }) => scope !== undefined);
 
-/** A schema with its reference followed. */
+/** Returns a schema with its reference resolved. */
 export function resolve(schema: Schema): Schema {
   const name = schema.$ref?.split('/').at(-1);
   return name === undefined ? schema : resolve(DOCUMENT.components.schemas[name]!);
 }
 
-/** Ids and texts that requests use, by the name of the parameter or property. */
+/** Ids and texts for requests, by the name of the parameter or property. */
 export type Names = Readonly<Record<string, unknown>>;
 
-/** The plainest value that fits a schema, named values where the name is known. */
+/** Returns a minimal value that fits a schema, or a named value if the name is known. */
 export function sampleOf(schema: Schema, names: Names, name = ''): unknown {
   if (name in names) return names[name];
   const it = resolve(schema);
@@ -96,7 +96,7 @@ export interface BuiltRequest {
   body?: string;
 }
 
-/** A request to an operation; fails for a path parameter nobody gave a value for, so that a new route is noticed. */
+/** Returns a request to an operation. Throws for a path parameter without a value, so that a new route is noticed. */
 export function requestTo(operation: Operation, names: Names, extra: Record<string, string> = {}): BuiltRequest {
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (!(name in names))
@@ -104,8 +104,9 @@ export function requestTo(operation: Operation, names: Names, extra: Record<stri
     return encodeURIComponent(String(names[name]));
   });
   const query = new URLSearchParams(extra);
-  for (const { name, in: place, required, schema } of operation.parameters) {
-    if (place === 'query' && required && !query.has(name)) query.set(name, String(sampleOf(schema ?? {}, names, name)));
+  for (const { name, in: location, required, schema } of operation.parameters) {
+    if (location === 'query' && required && !query.has(name))
+      query.set(name, String(sampleOf(schema ?? {}, names, name)));
   }
   const [type] = Object.keys(operation.bodies);
   const headers: Record<string, string> = {};

@@ -1,4 +1,4 @@
-/** A server on a SQLite file, without auth, until it is killed. `--path --port`; prints its address. */
+/** A server on a SQLite file, without auth, until it is killed. `--path --port`; prints its URL. */
 import { parseArgs } from 'node:util';
 import { createServer } from '@tidemark/server';
 import { sqliteStore } from '@tidemark/sqlite';

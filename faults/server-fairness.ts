@@ -1,7 +1,8 @@
 /**
- * One abusive and ten polite tenants on one server process. The polite ones ask at half of the measured capacity, from a process
- * of their own and whatever the answers take: beside every kind of abuse they must keep 0.95 of their rate, and a p99 of at
- * most three times the one without. `--seconds 5 --rounds 3 --modes streams,polls,scans,bodies,bulk,requests,keys`.
+ * One abusive and ten polite tenants on one server process. The polite ones send at half of the measured capacity, from
+ * their own process and regardless of response times. With every kind of abuse they must keep 0.95 of their rate, and a
+ * p99 of at most three times the one without. `--seconds 5 --rounds 3 --modes
+ * streams,polls,scans,bodies,bulk,requests,keys`.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -27,7 +28,7 @@ const { values } = parseArgs({
 const POLITE = 10;
 const LEAST_RATE = 0.95;
 const MOST_P99 = 3;
-/** Below this a p99 is noise of the machine. */
+/** A lower p99 is noise of the machine. */
 const LEAST_P99_MS = 20;
 const SETTLE_MS = 2_000;
 const RECORDS = 3_000;
@@ -40,7 +41,7 @@ interface Found {
   statuses: Record<string, number>;
 }
 
-/** Makes keys for all tenants, and something for the abuser to scan. */
+/** Creates keys for all tenants, and data for the abuser to scan. */
 async function prepare(path: string): Promise<{ polite: string[]; abuser: string }> {
   const store = await sqliteStore(path);
   const keys = new ApiKeys(store);
@@ -68,7 +69,7 @@ function shown({ rate, p50, p99, most }: Found): string {
   return `${Math.round(rate)}/s, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, longest ${Math.round(most)} ms`;
 }
 
-// In memory where there is such a place: a busy disk would hide what the tenants do to each other.
+// In memory if possible: a busy disk would hide the effect of the tenants on each other.
 const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'tidemark-fairness-'));
 const path = join(folder, 'store.db');
 const { polite, abuser } = await prepare(path);
@@ -80,11 +81,11 @@ interface Round {
   slower: number;
 }
 
-/** Measures the polite alone and beside the abuser, on a server that was just started. */
+/** Measures the polite tenants alone and with the abuser, on a freshly started server. */
 async function roundOf(mode: string): Promise<Round> {
   server = await ServerProcess.start(path, 0, 'server-secured-child');
   const seconds = Number(values.seconds);
-  // Measured each time: the machine may be slower or faster than it was.
+  // Measured each time, since the speed of the machine may change.
   await measure(server.url, polite, 0, 2);
   const capacity = (await measure(server.url, polite, 0, 2)).rate;
   const rate = Math.floor(capacity * Number(values.share));

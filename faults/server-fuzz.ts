@@ -1,7 +1,8 @@
 /**
- * Wrong and heavy requests to every route by every role: stranger, reader, tenant, tenant's admin and operator. Only documented answers, no
- * failure but 503 with a reason, an event loop that keeps its time, and memory within the budget. `--seconds 60 --seed N --url sqlite:…`;
- * `--rounds 300` stops after so many requests to each route instead.
+ * Wrong and heavy requests to every route by every role: stranger, reader, tenant, tenant's admin and operator. Allowed
+ * are only documented replies, no server error except 503 with a reason, an event loop without long delays, and memory
+ * within the budget. `--seconds 60 --seed N --url sqlite:…`; `--rounds 300` stops after that many requests to each
+ * route instead.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,9 +13,9 @@ import { type FuzzReport, fuzzServer } from './server-fuzzing.ts';
 import { IdleProcess, RolesServer } from './server-roles.ts';
 
 const MEGABYTE = 1024 * 1024;
-/** Above what an idle process has on the same machine. */
+/** In addition to the delay of an idle process on the same machine. */
 const MOST_DELAY_MS = 200;
-/** What a server holds besides the budget: its code, the store's caches and young garbage. */
+/** The memory of a server besides the budget: its code, the store's caches and young garbage. */
 const BASE_BYTES = 512 * MEGABYTE;
 
 const { values } = parseArgs({
@@ -40,7 +41,7 @@ try {
     })),
   );
   const problems = reports.flatMap(({ role, report }) => report.problems.map((it) => `${role}: ${it}`));
-  for (const { role, report } of reports) console.log(`server-fuzz: ${role}: ${told(report)}`);
+  for (const { role, report } of reports) console.log(`server-fuzz: ${role}: ${summary(report)}`);
   problems.push(...(await measured()));
   for (const problem of problems) console.error(problem);
   const requests = reports.reduce((sum, { report }) => sum + report.requests, 0);
@@ -51,12 +52,12 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-function told({ requests, statuses }: FuzzReport): string {
+function summary({ requests, statuses }: FuzzReport): string {
   const counted = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
   return `${requests} requests, ${counted.join(', ')}`;
 }
 
-/** Prints what the server measured, and returns what is wrong with it. */
+/** Prints the server's measurements and returns the problems. */
 async function measured(): Promise<string[]> {
   const [found, idleMs] = [await server.measure(), await idle.end()];
   if (!found) return ['the server is gone'];

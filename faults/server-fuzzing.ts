@@ -1,4 +1,7 @@
-/** Sends wild requests to every operation of a server, and tells which answers the OpenAPI document does not know. */
+/**
+ * Sends random requests to every operation of a server, and reports replies that the OpenAPI document does not
+ * describe.
+ */
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { ERROR_CODES } from '@tidemark/core';
 import fc from 'fast-check';
@@ -16,28 +19,28 @@ interface Answer {
 
 export interface FuzzReport {
   requests: number;
-  /** How many answers had each status. */
+  /** The number of replies by status. */
   statuses: Map<number, number>;
-  /** One sentence for each operation that gave an answer it should not. */
+  /** One sentence for each operation with a wrong reply. */
   problems: string[];
 }
 
 export interface Fuzz {
   url: string;
   seed: number;
-  /** Requests to each operation; needed without `until`. */
+  /** Requests to each operation. Required without `until`. */
   rounds?: number;
-  /** A time of `Date.now()`: goes on with other seeds until then. */
+  /** A time of `Date.now()`: continues with other seeds until then. */
   until?: number;
-  /** Who asks; a stranger has no token. */
+  /** The role of the caller. A stranger has no token. */
   role?: string;
   token?: string | null;
-  /** Also sends bodies and queries that are made to cost much. */
+  /** Also sends bodies and queries that are costly to process. */
   heavy?: boolean;
 }
 
 const PASS_ROUNDS = 5;
-/** Problems of one operation that are shown. */
+/** The number of problems shown per operation. */
 const MOST_SHOWN = 3;
 
 export async function fuzzServer(fuzz: Fuzz): Promise<FuzzReport> {
@@ -72,7 +75,7 @@ async function fuzzOnce(fuzz: Fuzz, numRuns: number, seed: number, agent: Agent,
   }
 }
 
-/** A failure of the server, also in a line of many; one that is busy may say so with 503. */
+/** Returns the server error of a reply, also in one line of many. A busy server may reply with 503. */
 function failureIn(status: number, text: string): string | null {
   const isReasoned = /"code":"(OVERLOADED|UNAVAILABLE)"/.test(text);
   if (status >= 500 && !(status === 503 && isReasoned)) return `a failure of the server, ${status}`;
@@ -107,7 +110,7 @@ function send(url: string, agent: Agent, { method, path, headers, body }: WildRe
   });
 }
 
-/** The whole of an answer, or the beginning of a stream. */
+/** Reads a whole reply, or the start of a stream. */
 async function read(answer: IncomingMessage): Promise<Answer> {
   const type = answer.headers['content-type'] ?? '';
   let text = '';

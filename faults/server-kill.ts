@@ -1,6 +1,7 @@
 /**
- * Kills a server under load again and again: every write it answered with 2xx must be in the store, once and at its place,
- * what was not answered is sent again, and tails go on without gap or repeat. `--kills 20 --seed N --writers 8`.
+ * Kills a server under load, again and again. Every write answered with 2xx must be in the store, once and at its
+ * position. Writes without a reply are retried, and tails must continue without gap or repeat. `--kills 20 --seed N
+ * --writers 8`.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -33,7 +34,7 @@ const path = join(folder, 'store.db');
 const notes: Note[] = [];
 let isWriting = true;
 
-/** Sends one event until it is answered, with a note before and after each try. */
+/** Retries one event until it has a reply, with a note before and after each attempt. */
 async function writeSurely(url: string, write: Write): Promise<void> {
   const body = JSON.stringify(eventOf(write));
   for (;;) {
@@ -41,12 +42,12 @@ async function writeSurely(url: string, write: Write): Promise<void> {
     try {
       const headers = { 'content-type': 'application/json' };
       const answer = await fetch(`${url}/v1/events`, { method: 'POST', headers, body });
-      const told = (await answer.json()) as { runSeq: number; outcome?: string; code: string };
+      const reply = (await answer.json()) as { runSeq: number; outcome?: string; code: string };
       if (answer.ok) {
-        notes.push({ kind: 'acked', ...write, runSeq: told.runSeq });
+        notes.push({ kind: 'acked', ...write, runSeq: reply.runSeq });
         return;
       }
-      notes.push({ kind: told.outcome === 'unknown' ? 'unknown' : 'rejected', ...write, code: told.code });
+      notes.push({ kind: reply.outcome === 'unknown' ? 'unknown' : 'rejected', ...write, code: reply.code });
     } catch (error) {
       notes.push({ kind: isRefused(error) ? 'rejected' : 'unknown', ...write, code: 'cut off' });
     }
@@ -54,7 +55,7 @@ async function writeSurely(url: string, write: Write): Promise<void> {
   }
 }
 
-/** Nobody listened, so nothing was sent. */
+/** Connection refused: no server listened, so nothing was sent. */
 function isRefused(error: unknown): boolean {
   return ((error as Error).cause as { code?: string } | undefined)?.code === 'ECONNREFUSED';
 }
@@ -105,10 +106,10 @@ async function judge(seen: ReadonlyMap<string, readonly number[]>): Promise<void
   const wrong = [...problems.map(({ kind, message }) => `${kind}: ${message}`), ...(await verifyRuns(store, logs))];
   await store.close();
   for (const [run, log] of logs) {
-    const places = seen.get(run)!;
-    const at = log.findIndex(({ runSeq }, index) => places[index] !== runSeq);
-    if (at >= 0 || places.length !== log.length)
-      wrong.push(`the tail of ${run} gave ${places.length} of ${log.length} events, the first wrong one at ${at}`);
+    const sequences = seen.get(run)!;
+    const at = log.findIndex(({ runSeq }, index) => sequences[index] !== runSeq);
+    if (at >= 0 || sequences.length !== log.length)
+      wrong.push(`the tail of ${run} gave ${sequences.length} of ${log.length} events, the first wrong one at ${at}`);
   }
   for (const sentence of wrong) console.error(sentence);
   const cutOff = notes.filter(({ kind }) => kind === 'unknown').length;

@@ -1,6 +1,7 @@
 /**
- * Callers that fill the memory of a server with a small heap, one attack after the other, while another tenant asks for something small
- * again and again. The process must live, refuse with 413, 503 or another answer below 500, and serve the other tenant. `--heap 256`.
+ * Callers that fill the memory of a server with a small heap, one attack after the other, while another tenant sends
+ * small requests. The process must survive, refuse with 413, 503 or another status below 500, and serve the other
+ * tenant. `--heap 256`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
@@ -120,7 +121,7 @@ for (const problem of problems) console.error(problem);
 console.log(`server-memory: ${ATTACKS.length} attacks, ${problems.length} problems, heap of ${values.heap} MB`);
 if (problems.length > 0) process.exitCode = 1;
 
-/** Attacks with several at once while another caller asks for something small. */
+/** Runs concurrent attacks while another caller sends small requests. */
 async function attackedBy(attack: Attack) {
   const started = performance.now();
   const statuses = new Map<number, number>();
@@ -135,7 +136,10 @@ async function attackedBy(attack: Attack) {
   return { statuses, seconds: (performance.now() - started) / 1_000, refusedOthers: await polite };
 }
 
-/** How many of its requests were not served. Its times would tell of this process, which is busy with the attack. */
+/**
+ * Returns the number of its requests that were not served. Response times would measure this process, which is busy
+ * with the attack.
+ */
 async function politeCaller(isOver: () => boolean): Promise<number> {
   const headers = { authorization: `Bearer ${server.tokens.operator}`, 'content-type': JSON_TYPE };
   let refused = 0;
@@ -149,7 +153,7 @@ async function politeCaller(isOver: () => boolean): Promise<number> {
   return refused;
 }
 
-/** The status of the answer; 0 when the connection was cut without one. */
+/** Resolves with the status of the reply, or 0 if the connection was cut without one. */
 function sendPieces({ role, path, type, method = 'POST', pieces }: Attack): Promise<number> {
   return new Promise((resolve) => {
     const headers = { authorization: `Bearer ${server.tokens[role]}`, 'content-type': type };

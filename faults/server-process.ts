@@ -1,10 +1,10 @@
-/** Processes of the rigs around the server: the server itself, and programs whose last line is what they found. */
+/** Processes of the server rigs: the server itself, and programs that print their result as the last line. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SOURCE_FLAGS } from '../scripts/processes.ts';
 
-/** Starts `faults/<script>.ts`; what it says on standard error is shown. */
+/** Starts `faults/<script>.ts`. Its standard error is shown. */
 function start(script: string, args: readonly string[]): ChildProcess {
   const command = [...SOURCE_FLAGS, join(import.meta.dirname, `${script}.ts`), ...args];
   return spawn(process.execPath, command, { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -21,7 +21,7 @@ export class ServerProcess {
     this.#ended = ended;
   }
 
-  /** Resolves once it takes connections. */
+  /** Resolves once the server accepts connections. */
   static async start(path: string, port = 0, script = 'server-child'): Promise<ServerProcess> {
     const child = start(script, ['--path', path, '--port', String(port)]);
     const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
@@ -36,7 +36,7 @@ export class ServerProcess {
     return Number(new URL(this.url).port);
   }
 
-  /** What it holds of the machine's memory, in megabytes. */
+  /** The resident memory of the process, in megabytes. */
   get residentMb(): number {
     const status = readFileSync(`/proc/${this.#child.pid}/status`, 'utf8');
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)![1]) / 1_024;
@@ -48,11 +48,11 @@ export class ServerProcess {
   }
 }
 
-/** A program that says `ready`, and tells what it found as JSON once its standard input is closed. */
+/** A program that prints `ready`, and its result as JSON once its standard input is closed. */
 export class Watcher<Found> {
   readonly #child: ChildProcess;
   readonly #lines: Promise<string[]>;
-  /** Resolves when it has said so. */
+  /** Resolves when the program has printed `ready`. */
   readonly ready: Promise<void>;
 
   constructor(script: string, args: readonly string[]) {

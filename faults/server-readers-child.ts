@@ -1,4 +1,4 @@
-/** Many live streams over bare sockets. `--url --streams --runs`; tells how many events each of them got. */
+/** Many live streams over plain sockets. `--url --streams --runs`; prints how many events each of them received. */
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
 
@@ -6,7 +6,7 @@ const { values } = parseArgs({
   options: { url: { type: 'string' }, streams: { type: 'string' }, runs: { type: 'string' } },
 });
 const { hostname, port } = new URL(values.url!);
-/** Connections that are being made at a time. */
+/** The number of connections opened at a time. */
 const AT_A_TIME = 50;
 
 const counts: number[] = [];

@@ -1,4 +1,7 @@
-/** Requests that are wrong in every way: types, sizes, ids, encodings, conditions and methods, drawn for one operation. */
+/**
+ * Requests that are wrong in every way: types, sizes, ids, encodings, conditions and methods, generated for one
+ * operation.
+ */
 import fc from 'fast-check';
 import { type Operation, type Parameter, resolve, type Schema, sampleOf } from './server-api.ts';
 
@@ -25,7 +28,7 @@ const HOSTILE_IDS = [
   'constructor',
   '\r\nx: y',
 ];
-/** Segments that stand for no text at all, or for none that is well-formed. */
+/** Path segments that decode to no text, or to malformed text. */
 const BROKEN_SEGMENTS = ['%', '%zz', '%ff', '%c0%ae', '%ed%a0%80', '%00', '%2e%2e', '..%2f..%2f', '+', ';a=b'];
 
 const longId = fc.integer({ min: 500, max: 4_000 }).map((length) => 'x'.repeat(length));
@@ -75,7 +78,7 @@ const NAMES = {
   set: { text: 'x' },
 };
 
-/** A value that fits, also with members it may have, and some of its members replaced, removed or added. */
+/** A valid value, also with optional members, of which some members are replaced, removed or added. */
 function bent(schema: Schema): fc.Arbitrary<unknown> {
   const whole = resolve(schema);
   if (whole.anyOf) return fc.oneof(...whole.anyOf.map(bent));
@@ -115,7 +118,7 @@ const brokenBody = fc.oneof(
   fc.uint8Array().map(Buffer.from),
 );
 
-/** What stands on the first line of an artifact that is sent with a label. */
+/** The first line of an artifact that is sent with a label. */
 const label = fc.record(
   {
     mimeType: fc.oneof(wildJson, fc.constantFrom('text/html', 'a\nb', 'text/é', 'x'.repeat(300))),
@@ -126,7 +129,7 @@ const label = fc.record(
   { requiredKeys: [] },
 );
 
-/** Bodies of a type that the operation takes, right and wrong. */
+/** Valid and invalid bodies of a type that the operation accepts. */
 function bodyOfType(type: string, { bodies }: Operation): fc.Arbitrary<Buffer> {
   const values = bent(bodies[type]!.schema ?? bodies['application/json']?.schema ?? {}).map(json);
   const text = type.endsWith('ndjson')
@@ -143,7 +146,7 @@ const PUMPS = ['eyJ-', 'tmk_', 'a://a', 'Bearer ', '?token=', '/', '\\', '"', '.
 const pumped = fc.record({ pump: fc.constantFrom(...PUMPS), length: fc.constantFrom(1_000, 10_000, 200_000) });
 const PUMPED_QUERY = 8_000;
 
-/** Bodies that are small to send and costly to take: many members, long names, deep values, one endless line. */
+/** Bodies that are small to send and costly to process: many members, long names, deep values, one endless line. */
 const heavyBody = fc
   .record({
     shape: fc.constantFrom('items', 'fields', 'name', 'events', 'line', 'deep'),
@@ -183,7 +186,7 @@ function contentOf(operation: Operation, heavy: boolean): fc.Arbitrary<{ type: s
   );
 }
 
-/** As long as a name and its value may be together in a URL, encoded. */
+/** As long as a name and its value may be together in an encoded URL. */
 function longQuery(pump: string): string {
   const encoded = encodeURIComponent(pump.toWellFormed()).length;
   return pump.repeat(Math.floor(PUMPED_QUERY / 2 / encoded));
@@ -222,10 +225,10 @@ const headers = fc.record({
 
 const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
 
-/** Requests to an operation; now and then with a method it does not take. */
+/** Requests to an operation, occasionally with a method it does not support. */
 export function wildRequests(operation: Operation, heavy = false): fc.Arbitrary<WildRequest> {
-  const places = [...operation.path.matchAll(/\{\w+\}/g)];
-  const query = operation.parameters.filter(({ in: place }) => place === 'query').map(parameterOf);
+  const parameters = [...operation.path.matchAll(/\{\w+\}/g)];
+  const query = operation.parameters.filter(({ in: location }) => location === 'query').map(parameterOf);
   const unknown = fc.oneof(
     { weight: 19, arbitrary: fc.constant<[string, string][]>([]) },
     { weight: 1, arbitrary: fc.constantFrom<[string, string][]>([['unknown', 'x']], [['__proto__', 'x']]) },
@@ -239,7 +242,7 @@ export function wildRequests(operation: Operation, heavy = false): fc.Arbitrary<
         { weight: 19, arbitrary: fc.constant(operation.method) },
         { weight: 1, arbitrary: fc.constantFrom(...METHODS) },
       ),
-      segments: fc.tuple(...places.map(() => segment)),
+      segments: fc.tuple(...parameters.map(() => segment)),
       query: fc.tuple(...query, unknown),
       headers,
       content: contentOf(operation, heavy),

@@ -1,6 +1,6 @@
 /**
- * A server with a key for each role on any store. `--url sqlite:path`. Prints its address and keys as JSON; each line on standard input
- * is answered with what was measured, and its end ends the server.
+ * A server with a key for each role on any store. `--url sqlite:path`. Prints its URL and keys as JSON, replies to each
+ * line on standard input with its measurements, and exits when standard input ends.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';

@@ -1,11 +1,11 @@
-/** A server process that knows a caller of each role, and what it measures of itself. */
+/** A server process with a key for each role, and its measurements. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { SOURCE_FLAGS } from '../scripts/processes.ts';
 
-/** A key for each role; a stranger has none. */
+/** A key for each role. A stranger has none. */
 export type RoleTokens = Readonly<Record<string, string | null>>;
 
 export interface ServerRoles {
@@ -14,9 +14,9 @@ export interface ServerRoles {
 }
 
 export interface ServerMeasures {
-  /** How late the event loop was since the last time. */
+  /** The delay of the event loop since the last measurement. */
   delayMs: { median: number; p99: number; p999: number; most: number };
-  /** The most that was seen. */
+  /** The maximum so far. */
   heapBytes: number;
   residentBytes: number;
   heapLimitBytes: number;
@@ -35,7 +35,7 @@ export class RolesServer {
     this.tokens = tokens;
   }
 
-  /** Starts a server on a store; `heapMb` bounds its heap. */
+  /** Starts a server on a store. `heapMb` limits its heap. */
   static async start(storeUrl: string, heapMb?: number): Promise<RolesServer> {
     const flags = heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`];
     const command = [...SOURCE_FLAGS, ...flags, join(import.meta.dirname, 'server-roles-child.ts'), '--url', storeUrl];
@@ -46,7 +46,7 @@ export class RolesServer {
     return new RolesServer(child, lines, JSON.parse(first.value) as ServerRoles);
   }
 
-  /** Undefined once the process is gone. */
+  /** Resolves with undefined once the process is gone. */
   async measure(): Promise<ServerMeasures | undefined> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return undefined;
     this.#child.stdin!.write('\n');
@@ -66,7 +66,7 @@ function linesOf(lines: Interface): AsyncIterator<string> {
   return lines[Symbol.asyncIterator]();
 }
 
-/** An idle process beside the server: on a busy machine it is late too, and that is not the server's doing. */
+/** An idle process beside the server: on a busy machine it is delayed too, which is not the server's fault. */
 export class IdleProcess {
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
@@ -84,7 +84,7 @@ export class IdleProcess {
     return new IdleProcess(child, lines);
   }
 
-  /** How late its event loop was (p99.9), in milliseconds. Ends it. */
+  /** Ends the process and returns the delay of its event loop (p99.9), in milliseconds. */
   async end(): Promise<number> {
     this.#child.stdin!.write('\n');
     const { value } = await this.#lines.next();

@@ -1,4 +1,4 @@
-/** A server on a SQLite file that asks for keys, until it is killed. `--path --port`; prints its address. */
+/** A server on a SQLite file that requires keys, until it is killed. `--path --port`; prints its URL. */
 import { parseArgs } from 'node:util';
 import { ApiKeys, bearer, createServer } from '@tidemark/server';
 import { sqliteStore } from '@tidemark/sqlite';

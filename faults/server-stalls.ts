@@ -1,6 +1,6 @@
 /**
- * Sockets that hold on to the server: readers of a stream that stop reading must not slow the others or make the server
- * grow, and thousands that never finish asking must be cut while others are served. `--stalled 50 --slow 10000`.
+ * Sockets that hold resources of the server: readers of a stream that stop reading must not slow the others or make the
+ * server grow, and thousands of unfinished requests must be cut while others are served. `--stalled 50 --slow 10000`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -18,9 +18,9 @@ const READERS = 10;
 const EVENTS = 2_000;
 const BATCH = 50;
 const PAYLOAD = { filler: 'x'.repeat(10_000) };
-/** The machine's own noise; a server that waited for stalled readers would not end at all. */
+/** Noise of the machine. A server that waited for stalled readers would not finish at all. */
 const MOST_TIMES_SLOWER = 2;
-/** A server that kept what its stalled readers do not take would grow by 2 GB. */
+/** A server that buffered for its stalled readers would grow by 2 GB. */
 const MOST_GROWTH_MB = 300;
 const MOST_SLOW_MB = 300;
 const AT_A_TIME = 100;
@@ -42,7 +42,7 @@ function streamOf(run: string, afterSeq = 0): string {
   return `GET /v1/runs/${run}/events?afterSeq=${afterSeq} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n`;
 }
 
-/** Resolves when the socket has shown so many events. */
+/** Resolves when the socket has received this many events. */
 function eventsOf(socket: Socket, wanted: number): Promise<void> {
   let seen = 0;
   return new Promise((resolve) => {
@@ -53,7 +53,7 @@ function eventsOf(socket: Socket, wanted: number): Promise<void> {
   });
 }
 
-/** How long it takes until every reader has all that is appended to a run, in seconds. */
+/** Returns the seconds until every reader has received all events appended to a run. */
 async function deliver(server: ServerProcess, run: string, afterSeq = 0): Promise<number> {
   const stream = streamOf(run, afterSeq);
   const readers = await Promise.all(Array.from({ length: READERS }, () => open(server, stream)));
@@ -78,7 +78,7 @@ async function tryStalledReaders(server: ServerProcess): Promise<boolean> {
   const count = Number(values.stalled);
   const stalled = await Promise.all(Array.from({ length: count }, () => open(server, streamOf('watched'))));
   for (const socket of stalled) socket.pause();
-  // At first they take what fits into their sockets, like anybody else.
+  // At first they read what fits into their sockets, like other readers.
   await deliver(server, 'watched');
   const together = await deliver(server, 'watched', EVENTS);
   const grownMb = server.residentMb - before;

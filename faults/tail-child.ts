@@ -1,4 +1,7 @@
-/** Tails a run to a sequence and tells whether all came in order and how much memory it took. `--path --to --sleep-at`. */
+/**
+ * Tails a run up to a sequence and reports whether all events arrived in order and how much memory it used. `--path
+ * --to --sleep-at`.
+ */
 import { parseArgs } from 'node:util';
 import { sqliteStore } from '@tidemark/sqlite';
 
@@ -17,7 +20,7 @@ for await (const event of store.runs.tail('tailed', { signal: stop.signal })) {
     const { rss } = process.memoryUsage();
     if (start === 0) start = rss;
     most = Math.max(most, rss);
-    // A consumer that takes its time must not make anybody keep what it has not asked for.
+    // A slow consumer must not make the store buffer events that it has not asked for.
     await new Promise((resolve) => setTimeout(resolve, Number(values['sleep-ms'])));
   }
   if (event.runSeq === to) stop.abort();

@@ -1,6 +1,6 @@
 /**
- * Two readers tail a run while 8 writers append to it, one of them slow: each must see every event once and in order, and
- * neither may grow by 50 MB. `--events 100000`.
+ * Two readers, one of them slow, tail a run while 8 writers append to it: each must see every event once and in order,
+ * and neither may grow by 50 MB. `--events 100000`.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,10 +1,10 @@
-/** One of everything a tenant can have, and what a store still has of it: for erasures that are looked at from outside. */
+/** Sample data of every kind for a tenant, and the remaining data in a store, for checks of erasures from outside. */
 import { memoryKey, type Store } from '@tidemark/core';
 import { runEvent } from './run-event.ts';
 
 const LARGE_BYTES = 700 * 1024;
 
-/** Saves something of every part. The tenant's id is in every payload, so that what is left anywhere can be found. */
+/** Saves data of every kind. The tenant's id is in every payload, so that leftovers can be found anywhere. */
 export async function fillTenant(store: Store, tenantId: string, runs = 3, eventsPerRun = 25): Promise<void> {
   const { agents, artifacts, kv, jobs, runs: log } = store.forTenant(tenantId);
   const text = `secret of ${tenantId}`;
@@ -64,14 +64,14 @@ export async function fillTenant(store: Store, tenantId: string, runs = 3, event
   }
 }
 
-/** How much of each an erasure must find after `fillTenant`. */
+/** The numbers that an erasure must report after `fillTenant`. */
 export const FILLED = { runs: 4, kv: 21, events: 4, updates: 10, trajectories: 2, artifacts: 4, pauses: 2 };
 
-/** What a store has of a tenant that `fillTenant` filled, in a form that can be compared. */
+/** Returns what a store has of a tenant filled by `fillTenant`, in a comparable form. */
 export async function contentsOf(store: Store, tenantId: string): Promise<Record<string, unknown>> {
   const { agents, artifacts, kv, runs } = store.forTenant(tenantId);
   const { items } = await runs.listRuns();
-  // Whether a snapshot is stored yet is no part of the contents.
+  // Whether a snapshot is already stored is not part of the contents.
   const verified = await Promise.all(
     items.map(async ({ runId }) => ({ ...(await runs.verify(runId)), snapshot: undefined })),
   );

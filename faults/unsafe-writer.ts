@@ -1,6 +1,7 @@
 /**
- * The negative control of the power cut: the bare driver with the settings many libraries default to (WAL with
- * synchronous NORMAL, or OFF). It acknowledges commits that no disk has seen; a rig that loses none proves nothing.
+ * The negative control of the power cut: the bare driver with settings that many libraries use by default (WAL with
+ * synchronous NORMAL, or OFF). It acknowledges commits that are not on disk. A rig that loses none of them proves
+ * nothing.
  */
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
  * A writer that can be killed at any moment: appends to the SQLite store at --path and notes each write on standard
- * output, before the call and after the answer, without buffering. First it sends again what --notes left unsettled.
+ * output, before the call and after the result, without buffering. First it retries the writes that --notes left
+ * unsettled.
  */
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
@@ -19,7 +20,7 @@ const { values } = parseArgs({
     round: { type: 'string', default: '0' },
     callers: { type: 'string', default: '8' },
     runs: { type: 'string', default: '4' },
-    /** Ends after so many writes of each caller; by default only a signal ends it. */
+    /** Exits after this many writes of each caller. By default only a signal ends it. */
     writes: { type: 'string', default: 'Infinity' },
   },
 });
@@ -28,7 +29,7 @@ function note(entry: Note): void {
   writeSync(1, lineOf(entry));
 }
 
-/** Appends and notes; tells whether the store still takes writes. */
+/** Appends and notes. Returns whether the store still accepts writes. */
 async function write(store: Store, writes: readonly Write[], batch?: string): Promise<boolean> {
   const marked = batch === undefined ? {} : { batch };
   for (const it of writes) note({ kind: 'sent', ...it, ...marked });
@@ -51,7 +52,7 @@ async function write(store: Store, writes: readonly Write[], batch?: string): Pr
 async function call(store: Store, caller: number): Promise<void> {
   for (let count = 0; count < Number(values.writes); count++) {
     const round = values.round;
-    // One run goes through all rounds, so that a reopened log is also continued.
+    // One run continues through all rounds, so that a reopened log is also continued.
     const run = count % 4 === 3 ? 'hot' : `run-${round}-${(caller + count) % Number(values.runs)}`;
     const name = `${round}.${caller}.${count}`;
     const size = count % 8 === 5 ? BATCH : 1;
@@ -72,6 +73,6 @@ await Promise.all(Array.from({ length: Number(values.callers) }, (_, caller) => 
 try {
   await store.close();
 } catch (error) {
-  // A broken disk may refuse the last checkpoint; what was acknowledged is synced already.
+  // A broken disk may refuse the last checkpoint. Acknowledged writes are already synced.
   if (!isTidemarkError(error)) throw error;
 }

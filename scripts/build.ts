@@ -17,7 +17,7 @@ interface Manifest {
   bin?: Record<string, string>;
 }
 
-/** The source of each file a package promises in `exports` and `bin`, by the name of that file in `dist`. */
+/** Returns the source of each file that a package lists in `exports` and `bin`, by the name of that file in `dist`. */
 function entriesOf({ exports = {}, bin = {} }: Manifest): Record<string, string> {
   const promised = Object.values(exports).flatMap((entry) => {
     const { [SOURCE]: source, default: target } = entry;
@@ -44,7 +44,7 @@ async function bundle(directory: string): Promise<void> {
     input: entries,
     platform: 'node',
     resolve: { conditionNames: [SOURCE, 'import', 'default'] },
-    // Whatever is not a file of this package is left to be imported. Private packages are not published, so they come along.
+    // Files of other packages stay imports. Private packages are not published, so they are bundled.
     external: (id) => !id.startsWith('.') && !id.startsWith('/') && !isPrivate(id),
   });
   await build.write({
@@ -57,12 +57,15 @@ async function bundle(directory: string): Promise<void> {
   console.log(`${basename(directory)}: ${Object.keys(entries).join(', ')}`);
 }
 
-/** Whether an import names a package of ours that is not published. */
+/** Returns whether an import names one of our packages that is not published. */
 function isPrivate(id: string): boolean {
   return privateNames.some((name) => id === name || id.startsWith(`${name}/`));
 }
 
-/** Every declaration that users of a package can reach, and that imports a private package, which they do not have. */
+/**
+ * Returns every declaration that users of a package can reach and that imports a private package, which they do not
+ * have.
+ */
 function unreachableTypes(directory: string): string[] {
   const seen = new Set<string>();
   const leaks: string[] = [];

@@ -39,7 +39,7 @@ const CHECKS = [
   { name: 'commits', tool: SCRIPT, args: ['commits'] },
   { name: 'words', tool: SCRIPT, args: ['words'] },
 ];
-/** More at once only makes each of them slower on the two cores of a small CI machine. */
+/** More concurrent checks only slow each other down on the two cores of a small CI machine. */
 const AT_ONCE = 2;
 
 type Check = (typeof CHECKS)[number];

@@ -1,4 +1,7 @@
-/** `npm run docs`: writes the pages that are made from the code. With `--check` it writes nothing and fails when one is out of date. */
+/**
+ * `npm run docs`: writes the pages that are generated from the code. With `--check` it writes nothing and fails when
+ * one is out of date.
+ */
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { renderCommandsPage } from '@tidemark/cli';
@@ -23,16 +26,16 @@ function renderErrorsPage(): string {
   return `# Errors
 
 Every operation throws a \`TidemarkError\`: \`code\` is stable, \`message\` says what to do, \`retryable\` whether the same call can
-succeed later, and \`outcome\` whether anything may have been written. This page is made from the code by \`npm run docs\`.
+succeed later, and \`outcome\` whether anything may have been written. This page is generated from the code by \`npm run docs\`.
 
-| code | retryable | what it means | what to do |
+| code | retryable | meaning | what to do |
 | --- | --- | --- | --- |
 ${rows.join('\n')}
 
 ## A write whose outcome is unknown
 
 An \`OUTCOME_UNKNOWN\` carries the write as \`error.write\`: \`{ domain, method, args, tenantId? }\`, with every id that the first
-attempt made for itself. \`replay\` sends it again. However often it is replayed, the write is carried out once:
+attempt generated. \`replay\` retries it. However often it is replayed, the write is applied once:
 
 \`\`\`ts
 try {
@@ -43,31 +46,31 @@ try {
 }
 \`\`\`
 
-| what settles the write | writes |
+| settled by | writes |
 | --- | --- |
-| Its own keys, ids or content. The replay returns what the first attempt would have returned. | ${settledBy('itself')} |
-| What is stored. The replay changes nothing more and answers with what it finds: \`deleteRun\` returns false when the first attempt deleted the run. | ${settledBy('state')} |
+| Its own keys, ids or content. The replay returns the result of the first attempt. | ${settledBy('itself')} |
+| The stored state. The replay changes nothing more and returns a result for that state: \`deleteRun\` returns false when the first attempt deleted the run. | ${settledBy('state')} |
 | Its \`requestId\` | ${settledBy('requestId')} |
 | Its \`claimId\` | ${settledBy('claimId')} |
 
-Stores make missing request and claim ids of jobs, pauses and memory themselves, and the error carries them. Writes of kv are
-settled only when the caller gives a \`requestId\`. Without one \`replay\` refuses them with \`INVALID_ARGUMENT\`, since a second write
-could undo what somebody else has written meanwhile; \`isReplayable(write)\` tells in advance.
+Stores generate missing request and claim ids of jobs, pauses and memory themselves, and the error carries them. KV writes are
+settled only when the caller passes a \`requestId\`. Without one \`replay\` refuses them with \`INVALID_ARGUMENT\`, since a second write
+could overwrite a later write of another client; \`isReplayable(write)\` reports this in advance.
 
-A write holds the arguments of the call, with these exceptions:
+A write contains the arguments of the call, with these exceptions:
 
-- \`signal\`, \`timeoutMs\` and \`onProgress\` belong to one attempt and are left out. \`replay\` takes its own.
-- An append that joined a \`transaction\` has no \`write\`: only the owner of the transaction can find out what became of it.
-- The token of a pause is a secret, and a stream can be read once. In their place is \`{ withheld: 'token' }\`, \`'chunks'\` or
-  \`'parts'\`; \`replay(store, write, { withheld: token })\` is given them. Parts of a run that are an array are carried.
-- Bytes and big integers stay what they are, and projections stay what \`defineProjection\` returned. A write with one of them is not plain JSON; all others can
+- \`signal\`, \`timeoutMs\` and \`onProgress\` belong to one attempt and are left out. \`replay\` has its own.
+- An append that joined a \`transaction\` has no \`write\`: only the owner of the transaction can find out whether it was committed.
+- The token of a pause is a secret, and a stream can be read once. The write has \`{ withheld: 'token' }\`, \`'chunks'\` or
+  \`'parts'\` instead; pass the value again with \`replay(store, write, { withheld: token })\`. Parts of a run in an array are included.
+- Bytes, big integers and projections are included as they are. A write with one of them is not plain JSON; all others can
   be stored as JSON and replayed by another process.
 
-A write that was made on the view of a tenant names it as \`tenantId\`, and \`replay\` uses that view.
+A write on a tenant view names the tenant as \`tenantId\`, and \`replay\` uses that view.
 `;
 }
 
-/** The names of the writes that are settled in one way. */
+/** Returns the names of the writes that are settled in one way. */
 function settledBy(way: string): string {
   const names = Object.entries(CALLS).flatMap(([domain, calls]) =>
     Object.entries<CallFacts>(calls)
@@ -92,10 +95,10 @@ function renderRoutesPage(): string {
   );
   return `# HTTP routes
 
-What the server answers to; [http.md](http.md) has the rules that hold for all of them, and \`/openapi.json\` the parameters, bodies
-and problems of each. This page is made from the code by \`npm run docs\`.
+The routes of the server. [http.md](http.md) has the rules common to all of them, and \`/openapi.json\` the parameters, bodies
+and problems of each. This page is generated from the code by \`npm run docs\`.
 
-| method | path | scope | what it does |
+| method | path | scope | description |
 | --- | --- | --- | --- |
 ${rows.join('\n')}
 `;

@@ -1,6 +1,6 @@
 /**
- * `npm run fixtures -- 0.1`: fills a store of every engine with the code of this checkout and keeps each, packed, with what
- * must be read from it. Run once per release, in its checkout; docs/upgrades.md has the steps.
+ * `npm run fixtures -- 0.1`: fills a store of every engine with the code of this checkout and keeps each, packed, with
+ * its expected content. Run once per release, in its checkout; docs/upgrades.md has the steps.
  */
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ if (!version || !/^\d+\.\d+$/.test(version)) {
   process.exit(2);
 }
 
-/** Fills the store, closes it, and notes what it holds. The archive of its archived runs lies beside it. */
+/** Fills the store, closes it, and records its content. The archive of its archived runs is stored beside it. */
 async function fill(store: Store, directory: string): Promise<unknown> {
   const notes = await fillStore(store, join(directory, 'archive'));
   const contents = await readStore(store);

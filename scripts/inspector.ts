@@ -1,4 +1,4 @@
-/** Builds the page of the inspector into the package that serves it, or into a directory of its own. */
+/** Builds the page of the inspector into the package that serves it, or into another directory. */
 import { join } from 'node:path';
 import { build } from 'vite';
 import { ROOT } from './processes.ts';

@@ -1,9 +1,10 @@
 /**
- * `npm run mutants`: changes one operator or condition at a time in `core`, `sql` and the Lua scripts, runs the tests on a
- * copy, and lists the changes that no test noticed. `--sample 200` (the default) tries that many, picked by `--seed`;
- * `--skip 100` leaves out the first of them, which an earlier run has judged; `--all` tries every one, which takes hours; a
- * path narrows it: `npm run mutants -- packages/core/src/jobs`. `--only TEXT` tries those whose description has it. A mutant that
- * cannot change behaviour stands in `scripts/mutants/equivalent.json` with its reason and is not counted.
+ * `npm run mutants`: changes one operator or condition at a time in `core`, `sql` and the Lua scripts, runs the tests
+ * on a copy, and lists the changes that no test noticed. `--sample 200` (the default) tries that many, picked by
+ * `--seed`; `--skip 100` leaves out the first of them, which an earlier run has judged; `--all` tries every one, which
+ * takes hours; a path narrows it: `npm run mutants -- packages/core/src/jobs`. `--only TEXT` tries those whose
+ * description contains it. A mutant that cannot change behaviour is listed in `scripts/mutants/equivalent.json` with
+ * its reason and is not counted.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +31,7 @@ const { values, positionals } = parseArgs({
 });
 
 const SOURCES = ['packages/core/src/**/*.ts', 'packages/sql/src/**/*.ts', 'packages/redis/scripts/*.lua'];
-/** Types and lists of names have nothing to change. */
+/** Types and lists of names contain nothing to change. */
 const LEFT_OUT = /\.test\.ts$|\/index\.ts$|\/contracts\//;
 
 /** Descriptions of mutants that cannot change behaviour, each with the reason. */
@@ -51,7 +52,7 @@ function allMutants(): Mutant[] {
   });
 }
 
-/** Some of them, evenly spread over the files by chance. */
+/** Returns a random sample, evenly spread over the files. */
 function sampleOf(mutants: readonly Mutant[], size: number): Mutant[] {
   const random = new Random(Number(values.seed));
   const left = [...mutants];
@@ -60,12 +61,12 @@ function sampleOf(mutants: readonly Mutant[], size: number): Mutant[] {
   return chosen;
 }
 
-/** Without its line number, which moves with every edit above it. */
+/** Ignores the line number, which moves with every edit above it. */
 function isEquivalent(description: string): boolean {
   return Object.hasOwn(EQUIVALENT, description.replace(/:\d+ {2}/, '  '));
 }
 
-/** Tests that fail without any change would kill every mutant. */
+/** Throws if tests fail without any change, because they would kill every mutant. */
 async function expectSound(sandbox: Sandbox, mutants: readonly Mutant[]): Promise<void> {
   const packages = Map.groupBy(mutants, ({ file }) => file.split('/')[1]);
   for (const [name, [first]] of packages) {

@@ -1,4 +1,4 @@
-/** Starting other programs from our scripts: the repository's own tools, with output passed on or collected. */
+/** Starts other programs from our scripts: the repository's own tools, with their output inherited or collected. */
 
 import { type SpawnOptions, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -7,14 +7,16 @@ import { join } from 'node:path';
 /** The repository's root directory. */
 export const ROOT = join(import.meta.dirname, '..');
 
-/** What Node needs to run our sources as they are. */
+/** The flags with which Node runs our sources directly. */
 export const SOURCE_FLAGS: readonly string[] = [
   '--conditions=tidemark-source',
   '--disable-warning=ExperimentalWarning',
   ...(process.features.typescript ? [] : ['--experimental-strip-types']),
 ];
 
-/** The script behind a command of an installed package, to be run with this very Node, whatever the PATH says. */
+/**
+ * Returns the script behind a command of an installed package, to be run with this Node and not with one from the PATH.
+ */
 export function toolPath(packageName: string, command: string): string {
   const directory = join(ROOT, 'node_modules', packageName);
   const { bin } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
@@ -22,15 +24,15 @@ export function toolPath(packageName: string, command: string): string {
 }
 
 /**
- * Runs a program with our input and output and returns its exit code. A signal sent to us reaches it too, and becomes
- * an error here once it has ended, so that whoever called can clean up.
+ * Runs a program with our input and output and returns its exit code. A signal sent to us is forwarded, and throws here
+ * once the program has ended, so that the caller can clean up.
  */
 export async function runVisibly(program: string, args: string[], options: SpawnOptions = {}): Promise<number> {
   const child = spawn(program, args, { cwd: ROOT, stdio: 'inherit', ...options });
   let received: NodeJS.Signals | undefined;
   const passOn = (signal: NodeJS.Signals) => {
     received = signal;
-    // In a terminal Ctrl-C reaches the child by itself; a second SIGINT would cut its clean-up short.
+    // In a terminal Ctrl-C reaches the child by itself; a second SIGINT would interrupt its clean-up.
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
   };
   process.on('SIGINT', passOn).on('SIGTERM', passOn);
@@ -46,13 +48,15 @@ export async function runVisibly(program: string, args: string[], options: Spawn
   }
 }
 
-/** What a finished program said. */
+/** The output of a finished program. */
 export interface Finished {
   code: number;
   output: string;
 }
 
-/** Runs a program to its end and returns its exit code with everything it printed. A program that cannot start has code 127. */
+/**
+ * Runs a program to its end and returns its exit code with all of its output. A program that cannot start has code 127.
+ */
 export function runQuietly(program: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
   return new Promise((resolve) => {
     const child = spawn(program, args, { cwd: ROOT, ...options, stdio: ['ignore', 'pipe', 'pipe'] });

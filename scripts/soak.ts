@@ -1,6 +1,6 @@
 /**
- * `npm run soak`: the fault rigs at full length, one after the other: kills, power cuts, flipped bits, failing disks, lost workers. Arguments
- * name the rigs to run: `npm run soak -- kill power-cut`. Takes about half an hour.
+ * `npm run soak`: the fault rigs at full length, one after the other: kills, power cuts, flipped bits, failing disks,
+ * lost workers. Arguments name the rigs to run: `npm run soak -- kill power-cut`. Takes about half an hour.
  */
 import { runVisibly } from './processes.ts';
 

@@ -1,6 +1,7 @@
 /**
- * `npm start`: opens the embedded store, serves it and prints where. `npm start -- --demo` fills a store of its own with a
- * demo and keeps it moving; `--port N` and `--store URL` choose others, `--no-loops` runs no projector and no sweeper.
+ * `npm start`: opens the embedded store, serves it and prints its URL. `npm start -- --demo` fills a separate store
+ * with a demo and keeps it changing; `--port N` and `--store URL` choose others, `--no-loops` runs no projector and no
+ * sweeper.
  */
 import { existsSync, globSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,11 +20,11 @@ const { values } = parseArgs({
   },
 });
 const FILES = { demo: '.tidemark/demo.db', own: '.tidemark/state.db' };
-/** Of the files of a store; the store itself comes last, since its being there means that it is whole. */
+/** The files of a store. The database itself comes last, since its presence means that the store is complete. */
 const ENDINGS = ['-artifacts', '-wal', '-shm', ''];
 const url = values.store ?? `sqlite:${values.demo ? FILES.demo : FILES.own}`;
 
-/** Filled beside its place and moved there, so that one that was interrupted is not taken for a whole one. */
+/** Fills a temporary file and moves it, so that an interrupted one is not mistaken for a complete store. */
 async function fillDemoFile(file: string): Promise<void> {
   const unfinished = `${file}.unfinished`;
   for (const ending of ENDINGS) rmSync(unfinished + ending, { recursive: true, force: true });
@@ -33,7 +34,7 @@ async function fillDemoFile(file: string): Promise<void> {
   console.log(`${runs} runs, ${sessions} sessions, ${jobs} jobs.`);
 }
 
-/** The page is the one part that does not run from its sources: it is built when they are newer. */
+/** The page is the only part that does not run from its sources: it is built when they are newer. */
 async function buildPage(): Promise<void> {
   const page = join(ROOT, 'packages/server/inspector/index.html');
   const sources = globSync('packages/inspector/{index.html,vite.config.ts,{src,public}/**/*.*}', { cwd: ROOT });
@@ -43,7 +44,7 @@ async function buildPage(): Promise<void> {
   await buildInspector();
 }
 
-/** On the port, or where somebody listens there already on any free one. */
+/** Listens on the port, or on any free one if it is taken. */
 async function listen(port: number): Promise<{ server: TidemarkServer; address: string }> {
   const server = createServer({ store, port, loops: !values['no-loops'] });
   try {

@@ -15,7 +15,10 @@ import { PAIRINGS } from './compatibility/combinations.ts';
 /** Servers to run the kit on. */
 interface Combination {
   title: string;
-  /** Cases that cannot pass there, with a reason each. They are run, and must fail: a reason that is gone is an error. */
+  /**
+   * Cases that cannot pass there, with a reason each. They are run and must fail: a reason that no longer holds is an
+   * error.
+   */
   declared?: Readonly<Record<string, string>>;
   start(): Promise<{ version: string; openUnderTest(): Promise<StoreUnderTest>; stop(): Promise<void> }>;
 }
@@ -75,14 +78,14 @@ async function test(combination: Combination): Promise<Line> {
   }
 }
 
-/** Cases that failed and are not declared, and declared ones that did not fail. */
+/** Returns the cases that failed and are not declared, and declared ones that did not fail. */
 function unexpected(cases: readonly CaseResult[], declared: Readonly<Record<string, string>>): CaseResult[] {
   const failed = cases.filter(({ id, status }) => status === 'failed' && !Object.hasOwn(declared, id));
   const passed = Object.keys(declared).filter((id) => !cases.some((it) => it.id === id && it.status === 'failed'));
   return [...failed, ...passed.map((id) => ({ id, error: 'is declared to fail here, and does not' }) as CaseResult)];
 }
 
-/** A setting that cannot even be started has failed like any other. */
+/** A combination that cannot be started counts as failed. */
 async function testOrFail(combination: Combination): Promise<Line> {
   try {
     return await test(combination);
@@ -115,5 +118,5 @@ const failures = lines.reduce((sum, { failed }) => sum + failed.length, 0);
 console.log(
   `${lines.length} combinations, ${lines.filter(({ failed }) => failed.length === 0).length} without a failure`,
 );
-// Not left to end by itself: cases that fail, as some do between versions, leave timers and sockets behind.
+// Exits explicitly: failed cases, as some are between versions, leave timers and sockets behind.
 process.exit(failures > 0 || lines.length === 0 ? 1 : 0);

@@ -15,12 +15,12 @@ interface Outcome {
   skipped: number;
 }
 
-/** Runs some of the tests, leaves what it must parse in `scratch`, and says how they went. */
+/** Runs some of the tests, writes its output to `scratch`, and returns the counts. */
 type Suite = (args: string[], scratch: string) => Promise<Outcome>;
 
 const SUITES: Suite[] = [vitest, nodeTest];
 
-/** The part of vitest's JSON report that is needed to count. */
+/** The part of vitest's JSON report that is needed for the counts. */
 interface VitestReport {
   numPassedTests: number;
   numFailedTests: number;
@@ -36,7 +36,7 @@ async function vitest(args: string[], scratch: string): Promise<Outcome> {
   const report = readReport(file);
   if (!report) return { passed: 0, failed: 1, skipped: 0 };
 
-  // A file that cannot be loaded has no tests to fail, and must not pass for that reason.
+  // A file that cannot be loaded has no failed tests, but must not pass.
   const broken = report.testResults.filter(
     ({ status, assertionResults }) => status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
   );
@@ -56,7 +56,7 @@ function readReport(file: string): VitestReport | undefined {
   }
 }
 
-/** Tests that prove something under Node's own runner; with arguments, the files whose path contains one of them. */
+/** Runs the tests under Node's own runner; with arguments, the files whose path contains one of them. */
 async function nodeTest(args: string[], scratch: string): Promise<Outcome> {
   const files = globSync('packages/*/test/**/*.node-test.ts', { cwd: ROOT }).filter(
     (file) => args.length === 0 || args.some((arg) => file.includes(arg)),

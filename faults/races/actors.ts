@@ -1,4 +1,4 @@
-/** Small helpers of the actors in a race. */
+/** Helpers for the actors in a race. */
 import { type ErrorCode, isTidemarkError } from '@tidemark/core';
 
 /** Repeats a task until the signal aborts. */
@@ -6,7 +6,7 @@ export async function until(signal: AbortSignal, task: () => Promise<unknown>): 
   while (!signal.aborted) await task();
 }
 
-/** A handler of rejections that swallows errors of these codes and passes all others on. */
+/** Returns a rejection handler that ignores errors with these codes and rethrows all others. */
 export function ignoring(...codes: ErrorCode[]): (error: unknown) => null {
   return (error) => {
     if (isTidemarkError(error, ...codes)) return null;

@@ -1,18 +1,18 @@
-/** What the races of artifacts store, and how they look at it afterwards. */
+/** Contents of the artifact races and the checks afterwards. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ArtifactStore } from '@tidemark/core';
 import type { Arena } from './race.ts';
 
 const PIECES = 4;
 
-/** Bytes that no other round, and no other call, stores. */
+/** Returns bytes that no other round and no other call stores. */
 export function contentOf({ id, random }: Arena, length: number): Uint8Array {
   const bytes = new Uint8Array(length).fill(random.between(1, 256));
   bytes.set(Buffer.from(`${id} ${random.next()}`));
   return bytes;
 }
 
-/** The bytes in pieces, spread over a time. */
+/** Yields the bytes in chunks, spread over a time. */
 export async function* slowly(bytes: Uint8Array, durationMs: number): AsyncGenerator<Uint8Array> {
   const size = Math.ceil(bytes.length / PIECES);
   for (let from = 0; from < bytes.length; from += size) {
@@ -21,7 +21,7 @@ export async function* slowly(bytes: Uint8Array, durationMs: number): AsyncGener
   }
 }
 
-/** What is wrong with an acknowledged artifact, if anything. */
+/** Returns the problems of an acknowledged artifact. */
 export async function readBack(store: ArtifactStore, id: string, bytes: Uint8Array, when: string): Promise<string[]> {
   try {
     const read = await store.get(id);

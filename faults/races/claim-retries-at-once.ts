@@ -1,6 +1,7 @@
 /**
- * Workers claim the next job of a type and send every claim several times at once, from two clients, as after lost replies;
- * some end their job before a retry arrives. Each claim id takes exactly one job, and every answer names that one.
+ * Workers claim the next job of a type and send every claim several times at once, from two clients, as after lost
+ * replies. Some end their job before a retry arrives. Each claim id must take exactly one job, and every reply must
+ * return that one.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClaimedJob, JobStore } from '@tidemark/core';
@@ -8,7 +9,7 @@ import type { Arena, Race, RoundResult } from './race.ts';
 
 const CLAIMS = 8;
 const SENDINGS = 3;
-/** More jobs than claims, so that a retry that takes another job finds one. */
+/** More jobs than claims, so that a retry which takes another job finds one. */
 const JOBS = 2 * CLAIMS;
 
 export const claimRetriesAtOnce: Race = {
@@ -36,14 +37,14 @@ export const claimRetriesAtOnce: Race = {
     };
     await Promise.all(Array.from({ length: CLAIMS }, (_, n) => claimOften(n)));
     const { items } = await a.jobs.list('pending', { taskType, limit: 1_000 });
-    // One in four claims sends its job back, which is pending then and taken all the same.
+    // One in four claims sends its job back, which is then pending but was taken.
     const untouched = items.filter(({ retryCount }) => retryCount === 0).length;
     if (untouched !== JOBS - CLAIMS) problems.push(`${CLAIMS} claims took ${JOBS - untouched} jobs`);
     return { checks: CLAIMS, problems };
   },
 };
 
-/** Ends a job in one of the ways a job ends, or leaves it running. */
+/** Ends a job in one of the possible ways, or leaves it running. */
 async function end(jobs: JobStore, claim: ClaimedJob, n: number): Promise<void> {
   if (n % 4 === 0) await jobs.complete(claim);
   if (n % 4 === 1) await jobs.fail(claim, { error: 'again', delay: '1h' });

@@ -1,6 +1,7 @@
 /**
- * One actor copies a store while another deletes, consumes and erases in its source. A second, quiet copy then says whether
- * both are equal: when it says so, they must be, and what ended in the source must not come back in the target.
+ * One actor copies a store while another deletes, consumes and erases in its source. A second copy without concurrent
+ * writes then reports whether both are equal. If it does, they must be, and data that ended in the source must not
+ * return in the target.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTidemarkError, memoryStore, mintPauseToken, type Store } from '@tidemark/core';
@@ -34,7 +35,7 @@ async function round({ a, b, random, id }: Arena): Promise<RoundResult> {
     const problems = (await differencesOf(from, to, tokens)).map((what) =>
       complete ? `the copy is complete, and ${what}` : `the copy is not complete, and ${what} (${differences.length})`,
     );
-    // What is reported as a difference is no surprise; what came back to life is one all the same.
+    // A reported difference is expected. Data that came back is a problem in any case.
     return { checks: THINGS, problems: complete ? problems : problems.filter((it) => it.includes('came back')) };
   } finally {
     await other.close();
@@ -75,7 +76,7 @@ async function differencesOf(from: Store, to: Store, tokens: readonly string[]):
   return found;
 }
 
-/** What a store has of each thing; of a run also whether a late retry is refused. */
+/** Returns the state of each item in a store; for a run also whether a late retry is refused. */
 async function stateOf({ runs, kv, agents, artifacts }: Store, n: number) {
   const late = runs.handle(`run ${n}`).append('RunStarted', { n });
   return {

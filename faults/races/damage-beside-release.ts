@@ -1,6 +1,6 @@
 /**
- * A run is damaged, repaired and released while it grows and two readers follow the feed. A reader that takes a released
- * event only where it follows its watermark is given every event in order: none is missing, and every other run goes on.
+ * A run is damaged, repaired and released while it grows and two readers follow the feed. A reader that accepts a
+ * released event only right after its watermark must get every event in order, and every other run must continue.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FeedItem, Store } from '@tidemark/core';
@@ -10,7 +10,7 @@ import { ignoring, until } from './actors.ts';
 import type { Race } from './race.ts';
 
 const EVENTS = 24;
-const PATIENCE_MS = 10_000;
+const WAIT_LIMIT_MS = 10_000;
 
 /** Follows the feed of a tenant by watermarks. */
 class Reader {
@@ -36,7 +36,7 @@ class Reader {
 
   #take({ event: { runId, runSeq }, released }: FeedItem): void {
     const at = this.at(runId);
-    // The reader has not come to the run's quarantine yet: the feed itself has these events further on.
+    // The reader has not reached the run's quarantine yet: the feed itself has these events later.
     if (released && runSeq > at + 1) return;
     if (runSeq > at + 1) this.problems.push(`event ${runSeq} of ${runId} came after ${at}`);
     if (runSeq > at) this.#watermarks.set(runId, runSeq);
@@ -69,7 +69,7 @@ export const damageBesideRelease: Race = {
         await two.runs.releaseRun(sick).catch(ignoring('NOT_FOUND', 'RUN_NOT_FOUND'));
       }
     };
-    // The memory engine answers without a pause: without this one nobody else would get a turn.
+    // The memory engine never yields to the event loop. Without this sleep no other actor would run.
     const follow = async (reader: Reader) => {
       await reader.read(random.between(1, 12));
       await sleep(1);
@@ -77,7 +77,7 @@ export const damageBesideRelease: Race = {
     const following = readers.map((reader) => until(over.signal, () => follow(reader)));
     await Promise.all([write(), harm()]);
     const isDone = () => readers.every((reader) => [sick, well].every((runId) => reader.at(runId) === EVENTS));
-    const deadline = Date.now() + PATIENCE_MS;
+    const deadline = Date.now() + WAIT_LIMIT_MS;
     while (!isDone() && Date.now() < deadline) {
       await two.runs.releaseRun(sick).catch(ignoring('NOT_FOUND'));
       await sleep(20);

@@ -1,4 +1,4 @@
-/** The engines that races run on: each gives an empty place, and opens any number of connections to it. */
+/** The engines that races run on: each provides an empty database and opens any number of connections to it. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,24 +11,27 @@ export const ENGINES = ['memory', 'sqlite', 'postgres', 'redis', 'nats'] as cons
 export type EngineName = (typeof ENGINES)[number];
 
 /** Data that several connections share. */
-export interface Place {
-  /** The address of the data. */
+export interface Database {
+  /** The URL of the data. */
   url: string;
   open(options?: StoreOptions): Promise<Store>;
   remove(): Promise<void>;
 }
 
-/** Opens an empty place on an engine, on the server that is offered or on one of its own. */
-export async function newPlace(engine: EngineName): Promise<Place> {
-  if (engine === 'memory') return memoryPlace();
-  if (engine === 'sqlite') return sqlitePlace();
+/** Opens an empty database on an engine, on a running server if one is configured or on a new one. */
+export async function newDatabase(engine: EngineName): Promise<Database> {
+  if (engine === 'memory') return memoryDatabase();
+  if (engine === 'sqlite') return sqliteDatabase();
   const own = offeredUrl(engine) === undefined ? await startOwnServer(engine) : undefined;
-  const url = placeUrl(engine, own?.url ?? offeredUrl(engine)!);
+  const url = databaseUrl(engine, own?.url ?? offeredUrl(engine)!);
   return { url, open: (options) => open(url, options), remove: async () => own?.stop() };
 }
 
-/** A memory store lives in one process: every connection is the same store, opened with the first options, and closes with the place. */
-async function memoryPlace(): Promise<Place> {
+/**
+ * A memory store lives in one process: every connection is the same store, opened with the first options and closed
+ * with the database.
+ */
+async function memoryDatabase(): Promise<Database> {
   let store: Promise<Store> | undefined;
   let close = async () => {};
   const openShared = async (options?: StoreOptions) => {
@@ -44,7 +47,7 @@ async function memoryPlace(): Promise<Place> {
   return { url: 'memory:', open: shared, remove: () => close() };
 }
 
-function sqlitePlace(): Place {
+function sqliteDatabase(): Database {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-race-'));
   const url = `sqlite:${join(folder, 'store.db')}`;
   return {
@@ -54,7 +57,7 @@ function sqlitePlace(): Place {
   };
 }
 
-function placeUrl(engine: ServerName, server: string): string {
+function databaseUrl(engine: ServerName, server: string): string {
   const url = new URL(server);
   const name = `race_${crypto.randomUUID().slice(0, 8)}`;
   url.searchParams.set(engine === 'postgres' ? 'schema' : 'prefix', name);

@@ -1,6 +1,6 @@
 /**
- * One actor erases session A while another stores the same bytes in other sessions. Bytes are kept once per hash, so the
- * erasure must tell bytes that only A names from bytes that somebody else is about to name.
+ * One actor erases session A while another stores the same bytes in other sessions. Bytes are stored once per hash, so
+ * the erasure must distinguish bytes that only A references from bytes that another session is about to reference.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTidemarkError, type Store } from '@tidemark/core';
@@ -34,7 +34,7 @@ async function round(arena: Arena, kind: Kind): Promise<RoundResult> {
   const problems: string[] = [];
   const store = async (bytes: Uint8Array, n: number): Promise<[string, Uint8Array][]> => {
     await sleep(delay());
-    // A read moves the time of access, which says nothing about when somebody stored the bytes.
+    // A read updates the access time, which does not show when the bytes were stored.
     const reading = sleep(delay()).then(() => readWhileErased(b, own[n]!));
     const id = await put(b, kind, bytes, `B${n}`, delay());
     if (id !== null) problems.push(...(await readBack(b.artifacts, id, bytes, 'right after the put')));
@@ -49,7 +49,7 @@ async function round(arena: Arena, kind: Kind): Promise<RoundResult> {
   return { checks: stored.length, problems };
 }
 
-/** Stores the bytes and returns the id, or `null` when the store refused with an error that says to try again. */
+/** Stores the bytes and returns the id, or `null` if the store refused with a retryable error. */
 async function put(
   store: Store,
   kind: Kind,
@@ -67,7 +67,7 @@ async function put(
   }
 }
 
-/** An artifact of the session that is being erased is there or not; it is never damaged. */
+/** An artifact of the session being erased exists or not. It is never damaged. */
 async function readWhileErased(store: Store, id: string): Promise<string[]> {
   try {
     await store.artifacts.get(id);

@@ -1,6 +1,6 @@
 /**
- * One actor archives a run and restores it, again and again, while the other exports, reads and verifies it. A run that is
- * moved is never reported as damaged.
+ * One actor archives a run and restores it, again and again, while the other exports, reads and verifies it. A run that
+ * is being moved must never be reported as damaged.
  */
 import { isTidemarkError, type RunPart, type Store } from '@tidemark/core';
 import { runEvent } from '../run-event.ts';
@@ -34,7 +34,10 @@ export const EXPORTED_RUNS: Race = {
   },
 };
 
-/** Reads a run in every way that checks its chain, all at once, until the signal aborts. Each way returns how many events it saw. */
+/**
+ * Reads a run in every way that checks its chain, concurrently, until the signal aborts. Each way returns the number of
+ * events it saw.
+ */
 class Reads {
   readonly problems: string[] = [];
   readonly ended: Promise<unknown>;

@@ -1,4 +1,3 @@
-/** Every race by name. */
 import { claimRetriesAtOnce } from './claim-retries-at-once.ts';
 import { copyBesideDeletes } from './copy-beside-deletes.ts';
 import { damageBesideRelease } from './damage-beside-release.ts';

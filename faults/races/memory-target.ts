@@ -1,4 +1,4 @@
-/** An archive target in memory that takes a few milliseconds to write, as an object store does. */
+/** An archive target in memory that takes a few milliseconds to write, like an object store. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ArchiveTarget } from '@tidemark/runtime';
 import type { Random } from '../random.ts';

@@ -1,6 +1,6 @@
 /**
- * Two runtimes claim the same pause with short leases; each confirms or releases late, around the end of its lease, and some
- * calls are sent twice. A claim that was confirmed is the only one that resumes, and a release never frees another's claim.
+ * Two runtimes claim the same pause with short leases. Each confirms or releases around the end of its lease, and some
+ * calls are retried. Only one confirmed claim may resume the pause, and a release must never free another claim.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AgentStore, isTidemarkError } from '@tidemark/core';
@@ -25,7 +25,7 @@ export const pauseLeaseBesideRelease: Race = {
       total.checks++;
       const left = await b.agents.loadPlannerState(token);
       if (Object.keys(left).length > 0) total.problems.push(`${token} was loaded again after it was confirmed`);
-      // The confirmation that counted is still confirmed, and cannot be taken back.
+      // The successful confirmation stays confirmed and cannot be undone.
       await b.agents.confirmPause(token, resumed[0]!).catch(() => total.problems.push(`${token} was confirmed once`));
       if (await settled(() => a.agents.releasePause(token, resumed[0]!))) total.problems.push(`${token} was freed`);
     };
@@ -34,7 +34,7 @@ export const pauseLeaseBesideRelease: Race = {
   },
 };
 
-/** Claims until it has resumed the pause or tried often enough; returns the claims it has confirmed. */
+/** Claims until it has resumed the pause or used up its attempts. Returns the claims it has confirmed. */
 async function resume(agents: AgentStore, token: string, random: Random, total: RoundResult): Promise<string[]> {
   for (let tries = 0; tries < TRIES; tries++) {
     const claim = await agents.claimPause(token, { lease: LEASE_MS });
@@ -45,7 +45,7 @@ async function resume(agents: AgentStore, token: string, random: Random, total: 
     if (random.next() < 0.3) {
       if (await settled(() => agents.confirmPause(token, claimId))) return [claimId];
     } else if (await settled(() => agents.releasePause(token, claimId))) {
-      // What was released is nobody's: sent again it is released still, or another has it.
+      // A retried release finds the pause still released, or claimed by another.
       await settled(() => agents.releasePause(token, claimId));
     }
     const state = await agents.peekPause(token);
@@ -55,7 +55,7 @@ async function resume(agents: AgentStore, token: string, random: Random, total: 
   return [];
 }
 
-/** Whether a claim was settled; false when it was lost. */
+/** Returns whether a claim was settled, or false if it was lost. */
 async function settled(settle: () => Promise<void>): Promise<boolean> {
   try {
     await settle();

@@ -1,16 +1,16 @@
 /**
- * One actor stores an artifact again and again while another deletes it. Whatever is readable afterwards must be listed in
- * its session, and whatever is listed must go with `eraseSession`.
+ * One actor stores an artifact repeatedly while another deletes it. An artifact that is readable afterwards must be
+ * listed in its session, and a listed one must be removed by `eraseSession`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Store } from '@tidemark/core';
 import type { Arena, Race, RoundResult } from './race.ts';
 
-/** Large enough to be written in several parts where an engine bounds a message. */
+/** Large enough to be written in several parts on an engine that limits the size of messages. */
 const SOURCE_BYTES = 2_000_000;
 const LONGEST_DELAY_MS = 60;
 const SCOPE = { sessionId: 'session', traceId: 'trace' };
-/** A record that can never be read again is tried for as long as its call may take. */
+/** Reading a permanently unreadable record retries until its timeout. */
 const READ = { timeoutMs: 10_000 };
 
 export const putBesideDelete: Race = {
@@ -41,7 +41,7 @@ async function round({ a, b, random, id }: Arena): Promise<RoundResult> {
   return { checks: 1, problems };
 }
 
-/** Every way of asking must agree whether the artifact is there. */
+/** Checks that every kind of read agrees whether the artifact exists. */
 async function checkListed({ artifacts }: Store, id: string, problems: string[]): Promise<void> {
   const isReadable = (await artifacts.get(id, READ)) !== null;
   for (const scope of [{ sessionId: SCOPE.sessionId }, { traceId: SCOPE.traceId }, {}]) {

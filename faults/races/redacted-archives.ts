@@ -1,6 +1,6 @@
 /**
- * One actor archives a run while the other redacts one of its events. Once the redaction is acknowledged, no copy that the
- * archiver makes brings the payload back.
+ * One actor archives a run while the other redacts one of its events. Once the redaction is acknowledged, no copy that
+ * the archiver makes may bring the payload back.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createArchiver } from '@tidemark/runtime';

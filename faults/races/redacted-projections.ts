@@ -1,6 +1,6 @@
 /**
- * One actor redacts an event while the other rebuilds a projection that takes its payload in. Once both are done, no stored
- * state holds the payload, and no state of an older version is left.
+ * One actor redacts an event while the other rebuilds a projection that uses its payload. Once both are done, no stored
+ * state may contain the payload, and no state of an older version may be left.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineProjection } from '@tidemark/core';

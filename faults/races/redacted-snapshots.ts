@@ -1,6 +1,6 @@
 /**
- * One actor redacts an event while the other refreshes the snapshot that the payload went into, and stalls before it saves
- * what it folded. Once the redaction is acknowledged, no snapshot holds the payload.
+ * One actor redacts an event while the other refreshes the snapshot that contains the payload, and stalls before it
+ * saves the fold. Once the redaction is acknowledged, no snapshot may contain the payload.
  */
 import { runEvent } from '../run-event.ts';
 import { until } from './actors.ts';
@@ -28,7 +28,7 @@ export const REDACTED_SNAPSHOTS: Race = {
     const beside = b.forTenant('default').runs;
     const refreshing = until(done.signal, () => beside.refreshSnapshot(runId));
     await runs.redactEvent(runId, 2, ORDER);
-    slow.goOn();
+    slow.resume();
     done.abort();
     await Promise.all([stalling, refreshing]);
     const problems: string[] = [];

@@ -1,6 +1,7 @@
 /**
- * One client makes records that must be absent and sends every request several times, as after lost replies; another deletes
- * them meanwhile. Each request is applied at most once, and once it was answered with true it always is.
+ * One client creates records that must be absent and sends every request several times, as after lost replies. Another
+ * deletes them meanwhile. Each request must be applied at most once, and once it has returned true it must always
+ * return true.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KvStore } from '@tidemark/core';
@@ -32,7 +33,7 @@ export const requestIdsBesideDeletes: Race = {
   },
 };
 
-/** Sends one request at several moments; returns whether it was applied. */
+/** Sends one request at several moments. Returns whether it was applied. */
 async function sendOften(
   kv: KvStore,
   key: string,
@@ -51,7 +52,7 @@ async function sendOften(
   return wasApplied;
 }
 
-/** Deletes the record again and again; returns how often there was one. */
+/** Deletes the record repeatedly. Returns how often it existed. */
 async function deleteUntil(signal: AbortSignal, kv: KvStore, key: string): Promise<number> {
   let deleted = 0;
   while (!signal.aborted) {

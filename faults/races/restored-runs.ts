@@ -1,6 +1,6 @@
 /**
  * One actor archives a run, restores it and appends to it, again and again, while the other reads and refreshes its
- * snapshot. A restored run stays, with every event that was acknowledged.
+ * snapshot. A restored run must stay, with every acknowledged event.
  */
 import type { RunPart, Store } from '@tidemark/core';
 import { runEvent } from '../run-event.ts';
@@ -28,7 +28,7 @@ export const RESTORED_RUNS: Race = {
   },
 };
 
-/** A run that moves to an archive and back, and what it must hold. */
+/** A run that moves to an archive and back, and its acknowledged events. */
 class MovedRun {
   readonly runId: string;
   readonly #store: Store;
@@ -65,7 +65,7 @@ class MovedRun {
     throw new Error('the run was removed by another');
   }
 
-  /** A sentence for each acknowledged event that cannot be read. */
+  /** Returns a sentence for each acknowledged event that cannot be read. */
   async missing(): Promise<string[]> {
     try {
       const log = await this.#store.runs.fetchEvents(this.runId);

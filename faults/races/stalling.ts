@@ -1,4 +1,4 @@
-/** A second connection to a store's data that stalls before it saves a snapshot until `goOn` is called. */
+/** A second connection to a store's data that stalls before it saves a snapshot until `resume` is called. */
 import type { Store } from '@tidemark/core';
 import { withRuns } from '@tidemark/core/engine';
 
@@ -6,10 +6,10 @@ export interface StallingStore {
   store: Store;
   /** Resolves when a snapshot is about to be saved. */
   stalled: Promise<void>;
-  goOn(): void;
+  resume(): void;
 }
 
-/** The store shares the engine of the one it is made from, and closes with it. */
+/** The store shares the engine of the original and closes with it. */
 export function stallingSnapshots(store: Store): StallingStore {
   const stall = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
@@ -20,5 +20,5 @@ export function stallingSnapshots(store: Store): StallingStore {
       return runs.saveSnapshot(run, snapshot, call, over);
     },
   }));
-  return { store: stalling!, stalled: stall.promise, goOn: gate.resolve };
+  return { store: stalling!, stalled: stall.promise, resume: gate.resolve };
 }

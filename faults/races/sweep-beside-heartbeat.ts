@@ -1,6 +1,7 @@
 /**
- * Workers renew short leases around their end, then renew them for a minute and complete their jobs, while sweepers recover
- * overdue ones. A sweep must never return a job whose lease is good, and completing a job under a good lease must not fail.
+ * Workers renew short leases around their end, then renew them for a minute and complete their jobs, while sweepers
+ * recover overdue ones. A sweep must never return a job with a valid lease, and completing a job under a valid lease
+ * must not fail.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClaimedJob, isTidemarkError, type JobStore } from '@tidemark/core';
@@ -12,7 +13,7 @@ const RENEWALS = 5;
 const SHORT_LEASE_MS = 60;
 const LONG_LEASE_MS = 60_000;
 const THRESHOLD_MS = 3_600_000;
-/** Servers on this machine have the same clock, read at another moment. */
+/** Servers on this machine use the same clock, but read it at another moment. */
 const CLOCK_SLACK_MS = 5;
 
 export const sweepBesideHeartbeat: Race = {
@@ -37,7 +38,7 @@ export const sweepBesideHeartbeat: Race = {
   },
 };
 
-/** Renews a lease around its end until a sweeper is first, as it may be, or the job is completed. */
+/** Renews a lease around its end until a sweeper wins, which is allowed, or the job is completed. */
 async function workOn(jobs: JobStore, claim: ClaimedJob, lateMs: () => number, total: RoundResult): Promise<void> {
   let { timeoutAt } = claim.job;
   try {

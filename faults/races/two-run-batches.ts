@@ -1,6 +1,6 @@
 /**
- * One actor sends batches over two runs with tight time limits, while the other keeps both runs busy. An append that succeeds
- * has stored both events, one that is rejected has stored none, and one whose outcome is unknown carries the write.
+ * One actor sends batches over two runs with tight time limits, while the other keeps both runs busy. An append that
+ * succeeds must have stored both events, a rejected one none, and an unknown outcome must carry the write.
  */
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { runEvent } from '../run-event.ts';
@@ -40,7 +40,7 @@ export const TWO_RUN_BATCHES: Race = {
   },
 };
 
-/** What is wrong with the outcome of a batch of which so many events are stored; `null` when nothing is. */
+/** Returns the problem with the outcome of a batch of which `stored` events are stored, or `null`. */
 function problemOf(error: unknown, stored: number): string | null {
   if (error === null) return stored === 2 ? null : `an append succeeded, and ${stored} of 2 runs have their event`;
   if (!isTidemarkError(error)) return `an append failed with ${error}`;

@@ -1,6 +1,7 @@
 /**
- * A Redis store of the first format is upgraded while a process that opened it before still writes records without checksums.
- * Both write the same fields. Every read is right: a value that one of them wrote is never taken for a damaged one.
+ * A Redis store of the first format is upgraded while a process that opened it before still writes records without
+ * checksums. Both write the same fields. Every read must be right: a value that one of them wrote must never be
+ * reported as damaged.
  */
 import { isTidemarkError, type KvStore } from '@tidemark/core';
 import { open } from 'tidemark';
@@ -12,7 +13,7 @@ const KEYS = 4;
 const FIELDS = ['a', 'b', 'c'];
 const WRITES = 30;
 
-/** One change of a record, chosen by chance among those that take different roads through the engine. */
+/** Makes one random change to a record, among those that take different paths through the engine. */
 async function change(kv: KvStore, key: string, value: string, random: Random): Promise<void> {
   const field = random.pick(FIELDS);
   const changes = [

@@ -1,6 +1,7 @@
 /**
- * `verify` finds a wrong stored snapshot and replaces it, while another process appends and refreshes the same run. Once
- * `verify` has said so, no snapshot is folded on from the wrong one, and the stored one never goes back to an earlier sequence.
+ * `verify` finds a wrong stored snapshot and replaces it, while another process appends and refreshes the same run.
+ * Once `verify` has reported it, no snapshot may be folded from the wrong one, and the stored one must never return to
+ * an earlier sequence.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -13,12 +14,12 @@ import { until } from './actors.ts';
 import type { Race } from './race.ts';
 
 const WRONG = 'a reason that no event has';
-/** Appends and refreshes beside each verification. */
+/** Appends and refreshes during each verification. */
 const APPENDS = 6;
 
 /**
- * Stores a snapshot that says more than its events. Bound to the history it is used by readers until `verify` compares it, as
- * one that was folded by a reducer with a fault; unbound it is noticed by every reader, as one that was damaged.
+ * Stores a snapshot with content that no event has. A bound one is used by readers until `verify` compares it, as if a
+ * faulty reducer had folded it. An unbound one is detected by every reader, as if it were damaged.
  */
 async function spoil(runs: RunEngine, run: RunKey, isBound: boolean): Promise<void> {
   const stored = (await runs.loadSnapshot(run, {}))!;
@@ -30,7 +31,9 @@ async function spoil(runs: RunEngine, run: RunKey, isBound: boolean): Promise<vo
   await runs.saveSnapshot(run, { ...stored, status: snapshot.status, body }, {});
 }
 
-/** Reports stored snapshots that go back. Where none is stored, `getSnapshot` would project one that may be ahead of all. */
+/**
+ * Reports stored snapshots that go back. If none is stored, `getSnapshot` would project one that may be ahead of all.
+ */
 class Watcher {
   readonly problems: string[] = [];
   readonly #runs: RunEngine;
@@ -46,7 +49,7 @@ class Watcher {
     const seq = (await this.#runs.loadSnapshot(this.#run, {}))?.lastEventSeq ?? this.#seq;
     if (seq < this.#seq) this.problems.push(`the stored snapshot went back from ${this.#seq} to ${seq}`);
     this.#seq = Math.max(this.#seq, seq);
-    // The memory engine answers without a pause: without this one nobody else would get a turn.
+    // The memory engine never yields to the event loop. Without this sleep no other actor would run.
     await sleep(1);
   }
 }
@@ -84,7 +87,7 @@ export const verifyBesideRefresh: Race = {
     const look = (what: string, snapshot: unknown) => {
       if (JSON.stringify(snapshot).includes(WRONG)) problems.push(`${what} says what no event says`);
     };
-    // Where the projector was first, verify compared a snapshot that was right.
+    // If the projector was first, verify compared a correct snapshot.
     const isSettled = report?.ok !== false || report.resynced === true;
     if (!isSettled) problems.push('verify found a wrong snapshot and did not replace it');
     look('the stored snapshot', await runs.getSnapshot(runId));

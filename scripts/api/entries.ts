@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path';
 export interface Entry {
   /** The specifier that users import, such as `@tidemark/core/engine`. */
   specifier: string;
-  /** The folder of the package, from the root. */
+  /** The folder of the package, relative to the root. */
   folder: string;
-  /** The source file, from the root. */
+  /** The source file, relative to the root. */
   file: string;
 }
 

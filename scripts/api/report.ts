@@ -38,7 +38,7 @@ ${joinTexts(texts)}
 `;
 }
 
-/** Declarations stand apart; re-exports and other single lines do not. */
+/** Separates declarations with blank lines, but not re-exports and other single lines. */
 function joinTexts(texts: readonly string[]): string {
   return texts
     .map((text, at) => {

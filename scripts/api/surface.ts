@@ -10,7 +10,7 @@ export interface ExportedName {
   name: string;
   /** Whether the name exists only as a type. */
   isType: boolean;
-  /** The file that declares it, from the root. */
+  /** The file that declares it, relative to the root. */
   file: string;
   declaration: string;
 }
@@ -41,7 +41,7 @@ function compilerOptions(): ts.CompilerOptions {
   const base = join(import.meta.dirname, '../../tsconfig.base.json');
   const { config } = ts.readConfigFile(base, ts.sys.readFile);
   const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, join(base, '..'));
-  // `npm run check -- types` reports errors; here they would only cost time.
+  // `npm run check -- types` reports type errors; checking here would only cost time.
   return { ...options, composite: false, declarationMap: false, removeComments: true, noCheck: true };
 }
 

@@ -11,7 +11,7 @@ export interface Commit {
   subject: string;
 }
 
-/** Returns a sentence for everything that is wrong with the subject of a commit. */
+/** Returns a sentence for each problem with the subject of a commit. */
 export function subjectProblems({ hash, subject }: Commit): string[] {
   const problems: string[] = [];
   const length = [...subject].length;

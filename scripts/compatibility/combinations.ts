@@ -1,4 +1,4 @@
-/** The kit through a client and a server of different versions, on SQLite. */
+/** Runs the kit through a client and a server of different versions, on SQLite. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import type { Store } from '@tidemark/core';
 import * as server from '@tidemark/server';
 import * as sqlite from '@tidemark/sqlite';
 import { NEW_CLIENT_OLD_SERVER, OLD_CLIENT_NEW_SERVER } from './declared.ts';
+import { withNewNames } from './names-of-0-1.ts';
 import { importReleased, installRelease, RELEASES } from './released.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -31,7 +32,8 @@ export const PAIRINGS: Pairing[] = Object.entries(RELEASES).flatMap(([version, c
     declared: OLD_CLIENT_NEW_SERVER,
     start: async () => {
       const old = await importReleased<Client>(installRelease(commit), '@tidemark/client');
-      return setting(version, old, NEW_SERVER);
+      const httpStore: Client['httpStore'] = async (options) => withNewNames(await old.httpStore(options));
+      return setting(version, { httpStore }, NEW_SERVER);
     },
   },
   {
@@ -56,12 +58,12 @@ function setting(version: string, { httpStore }: Client, on: Server) {
   return {
     version,
     openUnderTest: () => openUnderTest(connect, on),
-    // A case that failed may have left a live read behind, which would look for its server for ever.
+    // A failed case may have left a live read behind, which would try to reach its server forever.
     stop: async () => void (await Promise.allSettled(clients.map((it) => it.close()))),
   };
 }
 
-/** A client on a new server with a file of its own. */
+/** Opens a client on a new server with its own file. */
 async function openUnderTest(connect: (url: string) => Promise<Store>, on: Server): Promise<StoreUnderTest> {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-versions-'));
   const open = async () => {

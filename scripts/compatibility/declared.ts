@@ -1,6 +1,6 @@
 /**
- * Cases of the kit that cannot pass between versions, each with its reason. The kit is that of today: it has cases for calls
- * that older versions do not have, and for behaviour that was changed on purpose since.
+ * Cases of the kit that cannot pass between versions, each with its reason. The kit is the current one: it has cases
+ * for calls that older versions do not have, and for behaviour that was changed on purpose since.
  */
 
 export const OLD_CLIENT_NEW_SERVER: Readonly<Record<string, string>> = {
@@ -20,6 +20,7 @@ export const OLD_CLIENT_NEW_SERVER: Readonly<Record<string, string>> = {
   'kv/deletes-and-touches-are-requests': '0.1 sends no request ids with delete and touch',
   'jobs/cancelled-once-for-a-request': '0.1 sends no request id with cancel',
   'agents/memory/requests-outlive-the-state': '0.1 sends no request id with deleteMemoryState',
+  'agents/arguments/save-memory-state': '0.1 refuses a wrong version by its old name, ifVersion',
 };
 
 export const NEW_CLIENT_OLD_SERVER: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** A released version as users have it: built, packed and installed from its commit, beside the sources of today. */
+/** A released version as users have it: built, packed and installed from its commit, beside the current sources. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,10 +10,10 @@ import { ROOT } from '../processes.ts';
 export const RELEASES = { '0.1': '70432de' } as const;
 
 const CACHE = join(ROOT, 'node_modules/.cache/tidemark-releases');
-/** What a client, and a server on SQLite, are made of. */
+/** The packages of a client and of a server on SQLite. */
 const NEEDED = ['core', 'sql', 'client', 'server', 'sqlite'];
 
-/** Returns the folder in which the packages of a commit are installed. The first time takes about two minutes. */
+/** Returns the folder in which the packages of a commit are installed. The first call takes about two minutes. */
 export function installRelease(commit: string): string {
   const folder = join(CACHE, commit);
   if (existsSync(folder)) return folder;
@@ -43,7 +43,10 @@ export function importReleased<T>(folder: string, name: string): Promise<T> {
   return import(pathToFileURL(join(folder, 'node_modules', name, 'dist/index.js')).href) as Promise<T>;
 }
 
-/** This process asks packages for their sources, which packed ones do not have: takes that answer out of a manifest. */
+/**
+ * Removes the condition for sources from a manifest. This process resolves packages to their sources, which packed ones
+ * do not have.
+ */
 function useBuilt(file: string): void {
   const manifest = JSON.parse(readFileSync(file, 'utf8')) as { exports: Record<string, Record<string, string>> };
   for (const entry of Object.values(manifest.exports)) delete entry['tidemark-source'];

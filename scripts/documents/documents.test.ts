@@ -1,4 +1,4 @@
-/** Pages name only what exists; and the checks that say so notice each kind of mistake. */
+/** The pages of the repository name only existing files, and the checks detect each kind of mistake. */
 import { describe, expect, it } from 'vitest';
 import { ROOT } from '../processes.ts';
 import { anchorsOf } from './markdown.ts';
@@ -7,7 +7,7 @@ import { problemsOfDocuments } from './repository.ts';
 import { problemsOfRules } from './rules.ts';
 
 const page = (text: string) => ({ path: 'docs/page.md', text });
-/** Put together here, or the page of rules would have to have an entry for it. */
+/** Assembled here, or the page of rules would need an entry for it. */
 const UNKNOWN = `RUN-${99}`;
 
 describe('the pages of the repository', () => {
@@ -41,7 +41,7 @@ describe('paths', () => {
     expect(missingPaths(ROOT, page(text))).toHaveLength(1);
   });
 
-  it('are every word that ends like a source file, where pages give full paths', () => {
+  it('are all words that look like source files on pages with full paths', () => {
     expect(missingPaths(ROOT, page('`runs/append.ts`'))).toEqual([]);
     expect(missingPaths(ROOT, page('`runs/append.ts`'), true)).toHaveLength(1);
     expect(missingPaths(ROOT, page('`./my-store.js`'), true)).toEqual([]);
@@ -49,17 +49,17 @@ describe('paths', () => {
 });
 
 describe('links', () => {
-  it('lead to files and headings, and other sites are not asked', () => {
+  it('lead to files and headings; other sites are not checked', () => {
     const text = '# A page\n[a](#a-page) [b](http.md) [c](../README.md#ten-lines) [d](https://example.com/x.md)';
     expect(brokenLinks(ROOT, { path: 'docs/errors.md', text: text.replace('#a-page', '#errors') })).toEqual([]);
   });
 
-  it('are broken where the file or the heading does not exist', () => {
+  it('are broken when the file or the heading does not exist', () => {
     expect(brokenLinks(ROOT, page('[a](missing.md)'))).toHaveLength(1);
     expect(brokenLinks(ROOT, page('[a](http.md#no-such-heading)'))).toHaveLength(1);
   });
 
-  it('reach headings by the anchors that GitHub makes of them', () => {
+  it('reach headings by the anchors that GitHub generates', () => {
     const text = '# One `word`, two\n## Twice\n## Twice\n```\n# in code\n```\n### RUN-4';
     expect([...anchorsOf(text)]).toEqual(['one-word-two', 'twice', 'twice-1', 'run-4']);
   });
@@ -69,7 +69,7 @@ describe('rules', () => {
   const entry = '### RUN-4\nA rule. **Why.** So. **For a backend author.** Do.\n';
   const contents = '# Rules\n[RUN-4](#run-4)\n\n';
 
-  it('are complete when each cited id has an entry, listed, with its reason and what it means', () => {
+  it('are complete when each cited id has an entry, listed, with its reason and a note for backend authors', () => {
     expect(problemsOfRules(contents + entry, new Map([['RUN-4', ['packages/a.ts']]]))).toEqual([]);
   });
 
@@ -77,9 +77,9 @@ describe('rules', () => {
     ['a cited id without an entry', contents + entry, UNKNOWN],
     ['an entry that the contents do not list', `# Rules\n\n${entry}`, 'RUN-4'],
     ['an entry without a reason', contents + entry.replace('**Why.**', ''), 'RUN-4'],
-    ['an entry without a word for backend authors', contents + entry.replace('**For a backend author.**', ''), 'RUN-4'],
+    ['an entry without a note for backend authors', contents + entry.replace('**For a backend author.**', ''), 'RUN-4'],
     ['two entries of one id', contents + entry + entry, 'RUN-4'],
-    ['an entry that is not built yet, cited by code', `${contents}${entry}*Not built yet.*`, 'RUN-4'],
+    ['an entry that is not built yet but is cited by code', `${contents}${entry}*Not built yet.*`, 'RUN-4'],
   ])('are not: %s', (_, text, cited) => {
     expect(problemsOfRules(text, new Map([[cited, ['packages/a.ts']]]))).toHaveLength(1);
   });

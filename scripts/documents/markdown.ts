@@ -1,10 +1,10 @@
 /** The parts of a Markdown page that can be wrong: headings, links, and text in code. */
 
 const FENCE = /^ {0,3}```/;
-/** Code between backticks, which may go on in the next line but not in the next paragraph. */
+/** Code between backticks, which may continue on the next line but not in the next paragraph. */
 const SPAN = /`((?:[^`\n]|\n(?!\n))+)`/g;
 
-/** The page without its fenced blocks, and the fenced blocks alone; both keep one line per line. */
+/** Returns the page without its fenced blocks, and the fenced blocks alone. Both keep the line numbers. */
 function split(text: string): { prose: string; fenced: string } {
   const prose: string[] = [];
   const fenced: string[] = [];
@@ -18,7 +18,7 @@ function split(text: string): { prose: string; fenced: string } {
   return { prose: prose.join('\n'), fenced: fenced.join('\n') };
 }
 
-/** Returns the anchors that GitHub makes of the headings of a page. */
+/** Returns the anchors that GitHub generates for the headings of a page. */
 export function anchorsOf(text: string): Set<string> {
   const anchors = new Set<string>();
   for (const [, title] of split(text).prose.matchAll(/^#{1,6} (.+)$/gm)) {
@@ -39,7 +39,7 @@ export function linksOf(text: string): string[] {
   return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!).filter((it) => !/^[a-z]+:/.test(it));
 }
 
-/** Returns the words that stand in code: between backticks and in fenced blocks. */
+/** Returns the words in code: between backticks and in fenced blocks. */
 export function codeWordsOf(text: string): string[] {
   const { prose, fenced } = split(text);
   const spans = [...prose.matchAll(SPAN)].map(([, code]) => code!);

@@ -1,21 +1,24 @@
-/** Paths and links that pages name: each must lead to a file of the repository, or a page sends its reader nowhere. */
+/** Checks the paths and links of pages: each must lead to a file of the repository. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { anchorsOf, codeWordsOf, linksOf } from './markdown.ts';
 
-/** A word in code that begins with one of these folders is a path from the root of the repository. */
+/** A word in code that starts with one of these folders is a path from the root of the repository. */
 const FROM_ROOT = /^(?:packages|docs|scripts|faults|bench|examples|clients)\/[\w@./{},*<>-]+/;
-/** A file of the reader's own begins with `./`. */
+/** A path of the reader's own files starts with `./`. */
 const SOURCE_FILE = /^(?!\.\/)[\w@./{},*<>-]+\.(?:ts|tsx|js|cjs|sql|lua|md|py)$/;
 
 /** A page of the repository. */
 export interface Page {
-  /** From the root of the repository. */
+  /** Relative to the root of the repository. */
   path: string;
   text: string;
 }
 
-/** Returns a sentence for every path of a page that does not exist. With `everyFile`, every word that ends like a source file is a path. */
+/**
+ * Returns a sentence for every path of a page that does not exist. With `everyFile`, every word that looks like a
+ * source file is a path.
+ */
 export function missingPaths(root: string, { path, text }: Page, everyFile = false): string[] {
   const words = new Set(codeWordsOf(text).flatMap((word) => pathIn(word, everyFile) ?? []));
   return [...words]
@@ -28,14 +31,16 @@ function pathIn(word: string, everyFile: boolean): string | undefined {
   return found?.replace(/[.,]+$/, '');
 }
 
-/** `<engine>` stands for any name, `*` and `{a,b}` match as in a shell, and scripts are started without their ending. */
+/**
+ * `<engine>` stands for any name, `*` and `{a,b}` match as in a shell, and scripts are named without their extension.
+ */
 function leadsSomewhere(root: string, path: string): boolean {
   if (!/[<*{]/.test(path)) return existsSync(join(root, path)) || existsSync(join(root, `${path}.ts`));
   const pattern = path.replaceAll(/<[^>]*>/g, '*');
   return alternatives(pattern).every((one) => globSync(one, { cwd: root }).length > 0);
 }
 
-/** Each name of `{a,b}` must exist, and not only one of them. */
+/** Expands `{a,b}`, because each of the names must exist. */
 function alternatives(pattern: string): string[] {
   const [all, names] = /\{([^{}]*)\}/.exec(pattern) ?? [];
   if (all === undefined) return [pattern];

@@ -1,10 +1,10 @@
-/** What is wrong in the pages of the repository as they are now. */
+/** Finds the problems in the current pages of the repository. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brokenLinks, missingPaths, type Page } from './paths.ts';
 import { citationsIn, problemsOfRules, RULES_PAGE } from './rules.ts';
 
-/** The changelog is left out: it names what was there at the time. */
+/** The changelog is excluded: it names files that existed at the time. */
 const PAGES = [
   '{ARCHITECTURE,CONTRIBUTING,README,SECURITY}.md',
   'docs/**/*.md',
@@ -12,10 +12,13 @@ const PAGES = [
   'packages/*/README.md',
   'clients/*/README.md',
 ];
-/** Pages on which every word that ends like a source file is checked; the reader of the tutorial writes its files. */
+/**
+ * Pages on which every word that looks like a source file is checked. The tutorial is excluded: its reader writes the
+ * files.
+ */
 const FULL_PATHS = /^(?:ARCHITECTURE|docs\/(?!living-runs).*)\.md$/;
 
-/** Returns a sentence for every path, link and rule that leads nowhere. */
+/** Returns a sentence for every path, link and rule that does not exist. */
 export function problemsOfDocuments(root: string): string[] {
   const pages: Page[] = globSync(PAGES, { cwd: root })
     .sort()

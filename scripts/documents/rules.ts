@@ -1,11 +1,14 @@
-/** The rules that code, tests and pages cite by id: each has an entry in `docs/rulings.md` that says what it is, why, and for whom. */
+/**
+ * The rules that code, tests and pages cite by id. Each needs an entry in `docs/rulings.md` with the rule, its reason
+ * and a note for backend authors.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const RULES_PAGE = 'docs/rulings.md';
 const ID = /\b(?:GEN|RUN|KV|AGT|COPY|ADP|UPG)-[1-9]\d*\b/g;
 const CITING = ['*.md', '{packages,faults,scripts,docs,bench,examples,clients}/**/*.{ts,tsx,js,sql,lua,py,md}'];
-/** Where a citation means that somebody relies on the rule. */
+/** Folders in which a citation means that code relies on the rule. */
 const CODE = /^(?:packages|faults|clients|bench)\//;
 const NOT_BUILT = '*Not built yet.*';
 const PARTS = ['**Why.**', '**For a backend author.**'];

@@ -1,6 +1,6 @@
 /**
- * Runs the conformance kit on one engine and ends with 1 at the first broken promise. Cases of the domain that was changed
- * come first: `kit-child.ts memory runs`.
+ * Runs the conformance kit on one engine and exits with 1 at the first broken promise. Cases of the changed domain come
+ * first: `kit-child.ts memory runs`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,10 +12,10 @@ import { openUnderTest } from '../../packages/redis/test/kit-parts.ts';
 import { offeredUrl } from '../servers/index.ts';
 
 const [engine = 'memory', domain = ''] = process.argv.slice(2);
-/** Real clocks make cases wait, so they wait together. */
+/** Cases wait in real time, so many run concurrently. */
 const CONCURRENCY = 8;
 const MODEL_RUNS = 15;
-/** The same sequences of commands for every mutant: a verdict must not depend on luck. */
+/** The same command sequences for every mutant, so that a verdict does not depend on chance. */
 const MODEL_SEED = 20_261_116;
 
 const FACTORIES: Record<string, StoreFactory> = {

@@ -17,7 +17,7 @@ const OPPOSITES: Record<string, string> = {
 };
 
 const TOKEN = /--[^\n]*|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\.\.|[=~<>]=|[<>+*-]|[A-Za-z_]\w*|\s+|./gs;
-/** What may stand before a binary minus. */
+/** Matches text before a binary minus. */
 const ENDS_VALUE = /[\w)\]'"]$/;
 
 interface Token {
@@ -36,7 +36,7 @@ export function luaMutants(file: string, source: string): Mutant[] {
   return [...operators, ...code.flatMap((token, at) => conditionMutants(file, token, code.slice(at + 1)))];
 }
 
-/** `if x then` becomes `if true then` and `if false then`. */
+/** Turns `if x then` into `if true then` and `if false then`. */
 function conditionMutants(file: string, { text, start }: Token, after: readonly Token[]): Mutant[] {
   if (text !== 'if' && text !== 'elseif') return [];
   const then = after.find((token) => token.text === 'then');

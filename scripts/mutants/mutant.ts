@@ -2,7 +2,7 @@
 export interface Mutant {
   /** Relative to the repository. */
   file: string;
-  /** Offsets of the text that is replaced. */
+  /** Offsets of the replaced text. */
   start: number;
   end: number;
   replacement: string;
@@ -12,7 +12,7 @@ export function mutated(source: string, { start, end, replacement }: Mutant): st
   return source.slice(0, start) + replacement + source.slice(end);
 }
 
-/** The line of the change before and after, for people: `packages/core/src/tools/live.ts:12  a < b  →  a <= b`. */
+/** Describes the changed line before and after: `packages/core/src/tools/live.ts:12 a < b → a <= b`. */
 export function describeMutant(source: string, mutant: Mutant): string {
   const from = source.lastIndexOf('\n', mutant.start - 1) + 1;
   const lineEnd = source.indexOf('\n', mutant.end);

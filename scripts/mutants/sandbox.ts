@@ -1,4 +1,6 @@
-/** A copy of the sources in a temporary directory, with the packages that are installed here: mutants never touch the repository. */
+/**
+ * A copy of the sources in a temporary directory, linked to the installed packages: mutants never touch the repository.
+ */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +29,7 @@ export class Sandbox {
   }
 }
 
-/** Links to the installed packages; links to our own packages keep their text and so lead into the copy. */
+/** Links to the installed packages. Links to our own packages keep their relative text and so lead into the copy. */
 function linkModules(from: string, to: string): void {
   mkdirSync(to);
   for (const entry of readdirSync(from, { withFileTypes: true })) {

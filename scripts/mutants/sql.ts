@@ -1,4 +1,4 @@
-/** Finds the operators and conditions of SQL that stands in a string of a TypeScript file. */
+/** Finds the operators and conditions of SQL in the strings of a TypeScript file. */
 import type { Mutant } from './mutant.ts';
 
 const LOOKS_LIKE_SQL = /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|WHERE|ON CONFLICT|AND|ORDER BY)\b/;

@@ -1,4 +1,4 @@
-/** Which tests judge a mutant, fastest first: the first that fails kills it. */
+/** The tests that judge a mutant, fastest first: the first that fails kills it. */
 import { spawn } from 'node:child_process';
 import { SOURCE_FLAGS } from '../processes.ts';
 
@@ -8,14 +8,14 @@ type Stage = readonly string[];
 export type Verdict = 'killed' | 'survived' | 'timed out';
 
 /**
- * A mutant that makes the tests run so long has been noticed: it loops, or waits for what never comes. The limit of a stage is
- * so many times what it took on unchanged sources, since a loop takes a processor from the other worker until it is stopped.
+ * A mutant that exceeds the time limit has been noticed: it loops, or waits forever. The limit of a stage is a multiple
+ * of its time on unchanged sources, since a loop takes a processor from the other worker until it is stopped.
  */
 const LONGEST_MS = 480_000;
 const SHORTEST_LIMIT_MS = 60_000;
 const TIMES_AS_LONG = 5;
 
-/** The limit of each stage that was measured. */
+/** The measured limit of each stage. */
 const limits = new Map<string, number>();
 
 function vitest(paths: readonly string[], ...options: string[]): Stage {
@@ -23,17 +23,17 @@ function vitest(paths: readonly string[], ...options: string[]): Stage {
   return ['node_modules/vitest/vitest.mjs', 'run', ...paths, ...fixed, ...options];
 }
 
-/** Tests of `core` keep nothing outside of themselves, so that their files may share one process. */
+/** Tests of `core` keep no state outside of themselves, so that their files can share one process. */
 const CORE = vitest(['packages/core'], '--isolate=false');
-/** They run the kit, which has judged already. */
+/** These run the kit, which has judged the mutant already. */
 const WITHOUT_KIT = ['--exclude', '**/conformance*.test.ts'];
-/** It plays all orders of artifact calls and takes longer than all others together. */
+/** This one plays all orders of artifact calls and takes longer than all others together. */
 const WITHOUT_INTERLEAVINGS = ['--exclude', '**/artifact-interleavings.test.ts'];
 
-/** Killed processes judge durability, which no mutant of shared SQL touches, and take long. */
+/** Tests with killed processes check durability, which no mutant of shared SQL affects, and take long. */
 const WITHOUT_KILLS = ['--exclude', '**/faults.test.ts', '--exclude', '**/blob-kills.test.ts'];
 
-/** What the tests may start or use. */
+/** The backends that the tests may start or use. */
 const SERVERS = 'memory,sqlite,redis';
 
 function kit(engine: string, domain: string): Stage {
@@ -43,12 +43,13 @@ function kit(engine: string, domain: string): Stage {
 function stagesFor(file: string): Stage[] {
   const [, name = '', , part = ''] = file.split('/');
   if (name === 'redis') return [kit('redis', part), vitest(['packages/redis/test'], ...WITHOUT_KIT)];
-  if (name === 'sql') return [kit('sqlite', part), vitest(['packages/sql', 'packages/sqlite/test'], ...WITHOUT_KIT, ...WITHOUT_KILLS)];
+  if (name === 'sql')
+    return [kit('sqlite', part), vitest(['packages/sql', 'packages/sqlite/test'], ...WITHOUT_KIT, ...WITHOUT_KILLS)];
   const core = /artifact|keyed/.test(file) ? CORE : [...CORE, ...WITHOUT_INTERLEAVINGS];
   return [kit('memory', part), core, kit('sqlite', part)];
 }
 
-/** Runs the tests of a file on unchanged sources, and lets those of mutants take a few times as long. */
+/** Measures the tests of a file on unchanged sources. Mutants may take a few times as long. */
 export async function measure(sandbox: string, file: string): Promise<Verdict> {
   for (const stage of stagesFor(file)) {
     const began = performance.now();
@@ -60,7 +61,7 @@ export async function measure(sandbox: string, file: string): Promise<Verdict> {
   return 'survived';
 }
 
-/** The kit takes as long whichever domain comes first. */
+/** The kit takes the same time whichever domain comes first. */
 function limitKey(stage: Stage): string {
   return stage.slice(0, -1).join(' ');
 }
@@ -75,7 +76,7 @@ export async function judge(sandbox: string, file: string): Promise<Verdict> {
   return 'survived';
 }
 
-/** Groups of processes under way: a mutant may loop for ever, so nothing may outlive us. */
+/** Running process groups. A mutant may loop forever, so they are all killed on exit. */
 const running = new Set<number>();
 
 function killAll(): void {
@@ -88,7 +89,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => pr
 function run(cwd: string, args: Stage, limitMs: number = LONGEST_MS): Promise<number | 'timed out'> {
   return new Promise((resolve) => {
     const env = { ...process.env, TIDEMARK_TEST_BACKENDS: SERVERS };
-    // A group of its own, so that vitest's workers end with it.
+    // A separate process group, so that vitest's workers end with it.
     const child = spawn(process.execPath, args, { cwd, env, stdio: 'ignore', detached: true });
     running.add(child.pid!);
     const timer = setTimeout(() => {

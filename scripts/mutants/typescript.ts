@@ -46,7 +46,7 @@ export function typescriptMutants(file: string, source: string): Mutant[] {
   return mutants;
 }
 
-/** `+` between texts has no opposite that makes sense. */
+/** `+` between texts has no meaningful opposite. */
 function joinsText(node: ts.BinaryExpression): boolean {
   if (node.operatorToken.kind !== ts.SyntaxKind.PlusToken) return false;
   return [node.left, node.right].some((side) => isText(side) || ts.isTemplateExpression(side));

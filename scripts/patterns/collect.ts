@@ -1,10 +1,10 @@
-/** Collects every regular expression of the packages' sources with the TypeScript parser. Tests are left out. */
+/** Collects every regular expression in the packages' sources with the TypeScript parser, without tests. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 
 export interface FoundPattern {
-  /** `packages/core/src/checks/json.ts:115`. */
+  /** For example `packages/core/src/checks/json.ts:115`. */
   at: string;
   pattern: RegExp;
 }

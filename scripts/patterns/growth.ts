@@ -1,6 +1,6 @@
 /**
- * Measures how the work of a regular expression grows with its input. Only large ratios of the shortest of several runs count, so that a
- * busy machine cannot make a linear pattern fail.
+ * Measures how the time of a regular expression grows with its input. Only large ratios of the shortest of several runs
+ * count, so that a busy machine cannot make a linear pattern fail.
  */
 import { type Stress, stressesOf, stressText } from './stress.ts';
 
@@ -15,13 +15,13 @@ export interface Growth {
 const FACTOR = 4;
 /** A linear pattern takes 4 times as long for 4 times the text, a quadratic one 16 times. */
 const MOST_RATIO = 8;
-/** Linear patterns take some hundredths of a millisecond for the longest text; a measured time below this proves nothing. */
+/** Linear patterns take some hundredths of a millisecond for the longest text. A shorter time proves nothing. */
 const LEAST_MS = 1;
-/** From very short on, so that a pattern of exponential or cubic growth shows before a text would keep it busy for ever. */
+/** Starts very short, so that exponential or cubic growth shows before a text would take forever. */
 const LENGTHS = [16, 18, 20, 22, 24, 28, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192];
 const RUNS = 5;
 
-/** The first input whose work grows much faster than its length, or `null`. */
+/** Returns the first input whose time grows much faster than its length, or `null`. */
 export function worseThanLinear(pattern: RegExp): Growth | null {
   for (const stress of stressesOf(pattern)) {
     const growth = growthOf(pattern, stress);
@@ -40,7 +40,7 @@ function growthOf(pattern: RegExp, stress: Stress): Growth | null {
   return null;
 }
 
-/** The shortest time of several runs; one that was short enough to prove nothing ends them. */
+/** Returns the shortest time of several runs. Stops after a run that is too short to prove anything. */
 function leastTime(pattern: RegExp, text: string, runs: number): number {
   let least = Number.POSITIVE_INFINITY;
   for (let run = 0; run < runs && least > LEAST_MS / 10; run++) {

@@ -1,4 +1,4 @@
-/** Every regular expression of the packages takes about linear time on texts made to keep it busy. */
+/** Every regular expression of the packages takes about linear time on texts that stress it. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { collectPatterns } from './collect.ts';
@@ -6,11 +6,11 @@ import { worseThanLinear } from './growth.ts';
 
 const LIMIT_MS = 300_000;
 
-/** Patterns that are built at run time, and why no stranger can use them against the server. */
+/** Patterns that are built at run time, and why they are not a risk for the server. */
 const BUILT = new Set([
-  // Somebody's own filter, in their own browser.
+  // A user's own filter, in their own browser.
   'packages/inspector/src/runs/log-filter.ts',
-  // Stores that are wrong on purpose, for the tests of the kit.
+  // Stores with deliberate faults, for the tests of the kit.
   'packages/conformance/src/broken/agents-pauses.ts',
   'packages/conformance/src/broken/kv.ts',
 ]);

@@ -1,9 +1,10 @@
 /**
- * Texts that make a regular expression work hard. They come from the pattern itself: its characters and classes one by one, runs of
- * neighbours and its own beginnings, each repeated up to a length behind every beginning that could lead there.
+ * Texts that stress a regular expression. They are derived from the pattern itself: its characters and classes one by
+ * one, runs of neighbours and its own beginnings, each repeated up to a length behind every prefix that could lead
+ * there.
  */
 
-/** One character of a pattern: a text that it matches, and how often it must stand there at least. */
+/** One character of a pattern: a text that it matches, and its minimum number of repetitions. */
 interface Atom {
   text: string;
   least: number;
@@ -18,17 +19,17 @@ export interface Stress {
 const MOST_ATOMS = 48;
 const WIDEST_WINDOW = 6;
 const MOST_PAIRED = 12;
-/** Ends that most patterns refuse, so that they try everything else first. */
+/** Endings that most patterns refuse, so that they try everything else first. */
 const TAILS = ['', '\0', '!', '\n'];
 const WORDS = [...'a1eEfxAX0'];
 const OTHERS = [...'- ./:"\\@=#;+{}[]\t\n\0é'];
-/** Classes show what they have of each kind: a class of letters and a dash begins a word only after the dash. */
+/** Classes are sampled from each kind: a class of letters and a dash starts a word only after the dash. */
 const ALPHABETS = [
   [...WORDS, ...OTHERS],
   [...OTHERS, ...WORDS],
 ];
 
-/** A text of about `length` characters. */
+/** Returns a text of about `length` characters. */
 export function stressText({ head, pump, tail }: Stress, length: number): string {
   const room = Math.max(1, length - head.length - tail.length);
   return head + pump.repeat(Math.max(1, Math.floor(room / pump.length))) + tail;
@@ -59,7 +60,7 @@ function stressesIn(pattern: RegExp, alphabet: readonly string[]): Stress[] {
   return [...all.values()];
 }
 
-/** The atoms of a pattern in order. Groups and alternatives are read as if they stood one after the other. */
+/** Returns the atoms of a pattern in order. Groups and alternatives are read as a sequence. */
 function atomsOf({ source, flags }: RegExp, alphabet: readonly string[]): Atom[] {
   const atoms: Atom[] = [];
   for (let at = 0; at < source.length; ) {
@@ -72,7 +73,7 @@ function atomsOf({ source, flags }: RegExp, alphabet: readonly string[]): Atom[]
   return atoms;
 }
 
-/** How long the next piece of a pattern is, and whether it matches a character. */
+/** Returns the length of the next piece of a pattern, and whether it matches a character. */
 function pieceOf(rest: string): { length: number; isAtom: boolean } {
   const group = /^\((\?(:|=|!|<=|<!|<\w+>))?/.exec(rest);
   if (group) return { length: group[0].length, isAtom: false };
@@ -84,7 +85,7 @@ function pieceOf(rest: string): { length: number; isAtom: boolean } {
   return { length: characters[0].length, isAtom: true };
 }
 
-/** A character that one atom matches, of the alphabet if it can be. */
+/** Returns a character that one atom matches, from the alphabet if possible. */
 function sampleOf(atom: string, flags: string, alphabet: readonly string[]): string | undefined {
   const one = new RegExp(`^${atom}$`, flags.replace(/[gy]/g, ''));
   const found = alphabet.find((it) => one.test(it));

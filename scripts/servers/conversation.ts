@@ -1,17 +1,17 @@
-/** A short talk with a server over a bare socket: enough to see that it is up, without any driver. */
+/** A short exchange with a server over a plain socket: enough to see that it is up, without a driver. */
 
 import { connect } from 'node:net';
 import { connect as connectSecurely } from 'node:tls';
 
-const PATIENCE_MS = 3000;
+const TIMEOUT_MS = 3000;
 
 export interface Conversation {
   send(data: string | Buffer): void;
-  /** Reads on until `understand` makes something of all that has arrived since the last answer. */
+  /** Reads until `understand` returns a value for the bytes received since the last reply. */
   receive<T>(understand: (received: Buffer) => T | undefined): Promise<T>;
 }
 
-/** Connects to the host and port of `url`, lets `talk` speak, and closes the socket whatever happened. */
+/** Connects to the host and port of `url`, calls `talk`, and always closes the socket. */
 export async function converse<T>(
   url: URL,
   defaultPort: number,
@@ -22,7 +22,7 @@ export async function converse<T>(
   const broken = new Promise<never>((_, reject) => {
     socket.once('error', reject);
     socket.once('close', () => reject(new Error(`${url.host} closed the connection`)));
-    socket.setTimeout(PATIENCE_MS, () => reject(new Error(`${url.host} did not answer within ${PATIENCE_MS} ms`)));
+    socket.setTimeout(TIMEOUT_MS, () => reject(new Error(`${url.host} did not answer within ${TIMEOUT_MS} ms`)));
   });
 
   let received = Buffer.alloc(0);

@@ -19,14 +19,14 @@ const WATCH = `
 `;
 
 export interface Guard {
-  /** Names the process to stop, in place of the one named before. */
+  /** Sets the process to stop, replacing an earlier one. */
   watch(pid: number): void;
-  /** Ends the guard; it acts only if the directory is still there. */
+  /** Ends the guard. It acts only if the directory still exists. */
   release(): void;
 }
 
 export function guardDirectory(directory: string, stopSignal: string): Guard {
-  // Its own session, so that Ctrl-C in the terminal ends us and not the guard.
+  // A separate session, so that Ctrl-C in the terminal ends us and not the guard.
   const shell = spawn('sh', ['-c', WATCH, 'tidemark-guard', directory, stopSignal.replace('SIG', '')], {
     cwd: '/',
     detached: true,

@@ -1,6 +1,6 @@
 /**
- * Real servers for the tests: the one offered in the environment if there is one, else one of our own.
- * To add a server, write its kind in a file of its own and name it in `KINDS`.
+ * Real servers for the tests: the one offered in the environment if there is one, otherwise one that we start. To add a
+ * server, write its kind in its own file and name it in `KINDS`.
  */
 
 import { findProgram, obtain, urlVariable } from './install.ts';
@@ -17,7 +17,7 @@ const EMBEDDED = ['memory', 'sqlite'];
 export type ServerName = keyof typeof KINDS;
 export type RunningServers = Partial<Record<ServerName, RunningServer>>;
 
-/** The servers the tests need: all of them, unless `TIDEMARK_TEST_BACKENDS` narrows the run on purpose. */
+/** Returns the servers the tests need: all of them, unless `TIDEMARK_TEST_BACKENDS` narrows the run on purpose. */
 export function neededServers(): ServerName[] {
   const names = Object.keys(KINDS) as ServerName[];
   const narrowed = process.env.TIDEMARK_TEST_BACKENDS;
@@ -31,17 +31,19 @@ export function neededServers(): ServerName[] {
   return names.filter((name) => backends.includes(name));
 }
 
-/** Where tests reach a server: set by `npm test`, or by whoever offers a running one. */
+/** Returns the URL of a server for tests: set by `npm test`, or by the user to offer a running one. */
 export function offeredUrl(name: ServerName): string | undefined {
   return process.env[urlVariable(name)] || undefined;
 }
 
-/** Makes the servers' addresses known to this process and the ones it starts from now on. */
+/** Sets the servers' URLs in the environment of this process and of the ones it starts from now on. */
 export function announce(servers: RunningServers): void {
   for (const [name, { url }] of Object.entries(servers)) process.env[urlVariable(name)] = url;
 }
 
-/** Gives every named server, offered or our own, ready to use. If one cannot be had, the others are stopped again. */
+/**
+ * Returns every named server, offered or started, ready to use. If one is unavailable, the others are stopped again.
+ */
 export async function startServers(names: ServerName[]): Promise<RunningServers> {
   const own = names.filter((name) => offeredUrl(name) === undefined);
   const sources = await obtain(own.map((name) => KINDS[name]));
@@ -62,17 +64,17 @@ export async function startServers(names: ServerName[]): Promise<RunningServers>
   return servers;
 }
 
-/** Whether this machine has the server's program, so that `startOwnServer` needs nothing from outside. */
+/** Returns whether this machine has the server's program, so that `startOwnServer` needs no download. */
 export function isInstalled(name: ServerName): boolean {
   return findProgram(KINDS[name]) !== undefined;
 }
 
-/** Starts one more server of our own, whatever is offered: for tests that stop it, break it or need several. */
+/** Starts another server even if one is offered: for tests that stop it, break it or need several. */
 export function startOwnServer(name: ServerName): Promise<RunningServer> {
   return startKind(KINDS[name]);
 }
 
-/** The same for a kind that `npm test` does not start for everybody: another version, or a pooler in front of one. */
+/** Starts a kind of server that `npm test` does not start by default: another version, or a pooler in front of one. */
 export async function startKind(kind: ServerKind): Promise<RunningServer> {
   const sources = await obtain([kind]);
   return startServer(kind, sources.get(kind)!);
@@ -82,7 +84,7 @@ export async function stopServers(servers: RunningServers): Promise<void> {
   await Promise.all(Object.values(servers).map((server) => server.stop()));
 }
 
-/** Checks that a server somebody offers is there and of the right kind. */
+/** Checks that an offered server responds and is of the right kind. */
 async function greet(kind: ServerKind, url: string): Promise<RunningServer> {
   try {
     return { url, version: await kind.probe(new URL(url)), stop: async () => {} };

@@ -1,6 +1,6 @@
 /**
- * Finds programs on this machine or gets them: from Debian's packages as root; servers that cannot be had so Docker runs.
- * What cannot be had is an error that says what to do; nothing is skipped in silence.
+ * Finds programs on this machine or installs them from Debian's packages as root. Docker runs servers that cannot be
+ * installed. A missing program is an error that says what to do; nothing is skipped silently.
  */
 
 import { accessSync, constants, globSync } from 'node:fs';
@@ -10,10 +10,10 @@ import type { ProgramKind, ServerKind } from './kind.ts';
 
 const CANNOT_INSTALL = 'apt-get is not there or this user is not root';
 
-/** Where a server comes from: a program of this machine, or a container. */
+/** The source of a server: a program on this machine, or a container. */
 export type Source = { program: string } | 'docker';
 
-/** Returns where each kind can be started from, installing what is missing. */
+/** Returns the source of each kind, installing missing programs. */
 export async function obtain(kinds: ServerKind[]): Promise<Map<ServerKind, Source>> {
   const sources = new Map<ServerKind, Source>();
   const missing = () => kinds.filter((kind) => !sources.has(kind));
@@ -43,7 +43,7 @@ export async function obtain(kinds: ServerKind[]): Promise<Map<ServerKind, Sourc
   return sources;
 }
 
-/** The path of a program that is no server, installed if it is missing. */
+/** Returns the path of a program other than a server, installed if it is missing. */
 export async function obtainProgram(kind: ProgramKind): Promise<string> {
   const found = findProgram(kind);
   if (found) return found;
@@ -54,7 +54,7 @@ export async function obtainProgram(kind: ProgramKind): Promise<string> {
   throw new Error(`The tests need ${title}, and installing was not possible (${obstacle}). Install: ${aptPackage}.`);
 }
 
-/** Looks on the PATH first, then in the places the kind names. */
+/** Searches the PATH first, then the directories of the kind. */
 export function findProgram({ program, elsewhere, notFromPath }: ProgramKind): string | undefined {
   const onPath = notFromPath ? [] : (process.env.PATH ?? '').split(delimiter).filter(Boolean);
   const versions = elsewhere.flatMap((pattern) => globSync(pattern).sort(byVersion));
@@ -83,8 +83,9 @@ function canInstall(): boolean {
 }
 
 /**
- * `flock` lets one process at a time in; a second one finds nothing left to do. Debian starts a service when it is
- * installed, unless `policy-rc.d` says no, and at every boot: nothing a test run should leave behind on a machine.
+ * `flock` admits one process at a time; a second one finds nothing left to do. Debian starts a service when it is
+ * installed, unless `policy-rc.d` forbids it, and at every boot. A test run should leave no such service behind on a
+ * machine.
  */
 const INSTALL = `
   policy=/usr/sbin/policy-rc.d
@@ -99,7 +100,7 @@ const INSTALL = `
   systemctl disable --quiet "$@" >/dev/null 2>&1 || true
 `;
 
-/** Installs packages; returns what stands in the way if a program is still missing afterwards. */
+/** Installs packages. Returns the obstacle if a program is still missing afterwards. */
 async function installPackages(packages: string[]): Promise<string> {
   console.error(`Installing ${packages.join(', ')} with apt-get: the tests run against the real thing.`);
   const began = performance.now();
@@ -123,7 +124,7 @@ function whatToDo(missing: ServerKind[], obstacle: string): string {
   ].join(' ');
 }
 
-/** The environment variable that offers a running server to the tests. */
+/** Returns the environment variable that offers a running server to the tests. */
 export function urlVariable(name: string): string {
   return `TIDEMARK_TEST_${name.toUpperCase()}_URL`;
 }

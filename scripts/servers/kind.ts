@@ -1,44 +1,44 @@
 /**
- * What our code must know of a program to find or install it, and of a kind of server to start, recognise and stop it too.
- * A new server is one file with one of these.
+ * Describes how to find or install a program, and how to start, recognise and stop a kind of server. A new server is
+ * one file with one of these.
  */
 
-/** Where one server of ours lives. */
+/** The settings of one server that we start. */
 export interface Place {
   /** Absolute path of the server's program. */
   program: string;
-  /** A temporary directory of its own, removed when it stops. */
+  /** A temporary directory for this server, removed when it stops. */
   directory: string;
-  /** As many free ports on 127.0.0.1 as the container has; the first one speaks the protocol. */
+  /** As many free ports on 127.0.0.1 as the container has. The first one is for the protocol. */
   ports: number[];
-  /** The user it runs as, if that is not ours. */
+  /** The user it runs as, if different from ours. */
   user: { uid: number; gid: number } | undefined;
 }
 
 /** A program that tests need. */
 export interface ProgramKind {
   title: string;
-  /** The program to look for on the PATH, and in the directories that match these patterns; the highest version wins. */
+  /** The program to find on the PATH, and in the directories that match these patterns; the highest version wins. */
   program: string;
   elsewhere: string[];
-  /** Set where only a program found elsewhere will do, because the one on the PATH may be of another version. */
+  /** Set if only a program found elsewhere is acceptable, because the one on the PATH may have another version. */
   notFromPath?: boolean;
-  /** The Debian package that brings the program; for a kind without one, `npm ci` does. */
+  /** The Debian package of the program. A kind without one comes with `npm ci`. */
   aptPackage?: string;
 }
 
 export interface ServerKind extends ProgramKind {
   /** As in `TIDEMARK_TEST_BACKENDS` and, in capitals, in `TIDEMARK_TEST_…_URL`. */
   name: string;
-  /** How Docker runs it where the program cannot be had; without an image, it does not. */
+  /** How Docker runs it if the program is not available. Without an image, Docker is not used. */
   container: { image?: string; ports: number[]; args: string[]; environment: Record<string, string> };
   /** Set for a server that refuses to run as root. */
   refusesRoot: boolean;
   stopSignal: 'SIGTERM' | 'SIGINT';
-  /** What has to happen in the empty directory before the first start; may return another program to start. */
+  /** Prepares the empty directory before the first start. May return another program to start. */
   prepare?(place: Place): Promise<string | undefined>;
   serverArgs(place: Place): string[];
   url(port: number): string;
-  /** Speaks the server's protocol and returns its version; rejects until the server is ready to work. */
+  /** Connects with the server's protocol and returns its version. Rejects until the server is ready. */
   probe(url: URL): Promise<string>;
 }

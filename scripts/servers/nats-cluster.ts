@@ -1,4 +1,4 @@
-/** Three NATS servers that form a cluster, each with its own process, which can be killed and revived. */
+/** Three NATS servers that form a cluster, each with its own process, which can be killed and restarted. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startKind } from './index.ts';
@@ -10,14 +10,14 @@ const NODES = 3;
 const HEALTHY_WITHIN_MS = 60_000;
 
 export interface NatsCluster {
-  /** Of all nodes, parted by commas. */
+  /** The URLs of all nodes, separated by commas. */
   url: string;
   version: string;
   /** Named `n1`, `n2`, `n3`. */
   nodes: RunningServer[];
-  /** Where each node shows its settings. */
+  /** The monitoring URL of each node. */
   monitoring: string[];
-  /** Waits until every node says that it is well. */
+  /** Waits until every node reports that it is healthy. */
   healthy(): Promise<void>;
   stop(): Promise<void>;
 }

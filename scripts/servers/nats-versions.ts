@@ -1,4 +1,4 @@
-/** NATS of another version, in another configuration: Debian 13's package, and configuration files. */
+/** NATS of another version or configuration: Debian 13's package, and configuration files. */
 
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,7 +16,7 @@ const DEBIAN_13: UnpackedProgram = {
   path: 'usr/sbin/nats-server',
 };
 
-/** A kind of that version whose server reads this configuration, after the part about ports and directories. */
+/** Returns a kind of that version whose server reads this configuration, after the part about ports and directories. */
 export async function natsOf(
   version: NatsVersion,
   configuration: (place: Place) => string = () => '',

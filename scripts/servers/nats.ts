@@ -1,4 +1,4 @@
-/** NATS for tests: one server with JetStream on disk; its second port is the monitoring over HTTP. */
+/** NATS for tests: one server with JetStream on disk. Its second port is HTTP monitoring. */
 
 import { join } from 'node:path';
 import { converse } from './conversation.ts';

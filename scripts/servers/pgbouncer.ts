@@ -1,11 +1,11 @@
-/** PgBouncer for tests: in transaction mode, the one that keeps nothing of a session, in front of a PostgreSQL that runs. */
+/** PgBouncer for tests: in transaction mode, which keeps no session state, in front of a running PostgreSQL. */
 
 import { chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Place, ServerKind } from './kind.ts';
 import { probe } from './postgres.ts';
 
-/** A pooler in front of the server at `upstream`; every database and role of that server can be reached through it. */
+/** Returns a pooler in front of the server at `upstream`, with access to every database and role of that server. */
 export function pgbouncer(upstream: string): ServerKind {
   return {
     name: 'pgbouncer',
@@ -13,10 +13,10 @@ export function pgbouncer(upstream: string): ServerKind {
     program: 'pgbouncer',
     elsewhere: ['/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin'],
     aptPackage: 'pgbouncer',
-    // A container could not reach a server that listens on this machine's 127.0.0.1 only.
+    // A container could not reach a server that listens only on this machine's 127.0.0.1.
     container: { ports: [6432], args: [], environment: {} },
     refusesRoot: true,
-    // SIGINT would wait for every client to leave.
+    // SIGINT would wait for every client to disconnect.
     stopSignal: 'SIGTERM',
     prepare: async (place) => writeSettings(place, new URL(upstream)),
     serverArgs: ({ directory }) => [join(directory, 'pgbouncer.ini')],
@@ -25,7 +25,7 @@ export function pgbouncer(upstream: string): ServerKind {
   };
 }
 
-/** `trust` takes the role from the client, which must be listed; `any` would make everybody the same role. */
+/** `trust` takes the role from the client, which must be listed; `any` would give everybody the same role. */
 function writeSettings({ directory, ports, user }: Place, { hostname, port }: URL): undefined {
   const users = join(directory, 'users.txt');
   const settings = join(directory, 'pgbouncer.ini');
@@ -49,5 +49,5 @@ default_pool_size = 20
   return undefined;
 }
 
-/** The roles of the tests: the owner, and the one without rights of its own under row-level security. */
+/** The roles of the tests: the owner, and the one without privileges under row-level security. */
 const ROLES = ['postgres', 'tidemark_app'];

@@ -1,4 +1,4 @@
-/** Free TCP ports on 127.0.0.1. Another process may take one before it is used, so whoever starts a server tries again. */
+/** Finds free TCP ports on 127.0.0.1. Another process may take one before it is used, so callers retry. */
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';

@@ -1,4 +1,4 @@
-/** PostgreSQL for tests: a cluster of its own that flushes as in production, and trusts whoever connects from this machine. */
+/** PostgreSQL for tests: a new cluster that flushes as in production, and trusts every connection from this machine. */
 
 import { cpSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -19,7 +19,7 @@ export const postgres: ServerKind = {
     environment: { POSTGRES_HOST_AUTH_METHOD: 'trust' },
   },
   refusesRoot: true,
-  // SIGTERM would wait for every client to leave.
+  // SIGTERM would wait for every client to disconnect.
   stopSignal: 'SIGINT',
   prepare: async (place) => {
     await initialise(place);
@@ -33,10 +33,10 @@ export const postgres: ServerKind = {
   probe,
 };
 
-/** The versions that npm brings along on Linux x64, whatever the machine has. */
+/** The versions that npm installs on Linux x64, independent of the machine. */
 export type PostgresVersion = 14 | 18;
 
-/** PostgreSQL of exactly this version. */
+/** Returns PostgreSQL of exactly this version. */
 export function postgresOfVersion(version: PostgresVersion): ServerKind {
   const { aptPackage: _, ...common } = postgres;
   return {
@@ -55,15 +55,15 @@ export function postgresOfVersion(version: PostgresVersion): ServerKind {
 }
 
 /**
- * Copies the program to where the user it runs as can read it, which is not true of every checkout, and gives its
- * libraries the names they are loaded by: npm packages cannot hold symbolic links.
+ * Copies the program to a directory that its user can read, which is not true of every checkout, and adds the library
+ * names that it loads: npm packages cannot contain symbolic links.
  */
 function copyProgram({ program, directory }: Place): string {
   const native = dirname(dirname(program));
   const copy = join(directory, 'postgres');
   for (const part of ['bin', 'lib', 'share']) {
     const needed = (path: string) => !path.endsWith('.a') && basename(path) !== 'pgxs';
-    // What npm's own script may have linked already stays a link.
+    // Keeps links that npm's own script may have created already.
     cpSync(join(native, part), join(copy, part), { recursive: true, filter: needed, verbatimSymlinks: true });
   }
   const links: { source: string; target: string }[] = JSON.parse(
@@ -79,7 +79,7 @@ function copyProgram({ program, directory }: Place): string {
   return join(copy, 'bin', basename(program));
 }
 
-/** `--no-sync` spares the flush of the empty cluster only; the server that runs on it has `fsync` on. */
+/** `--no-sync` skips only the flush of the empty cluster; the server itself runs with `fsync` on. */
 async function initialise({ program, directory, user }: Place): Promise<void> {
   const { code, output } = await runQuietly(
     join(dirname(realpathSync(program)), 'initdb'),
@@ -92,7 +92,7 @@ async function initialise({ program, directory, user }: Place): Promise<void> {
   if (code !== 0) throw new Error(`initdb failed:\n${output}`);
 }
 
-/** Opens a session and reads the version the server announces; `unknown` where it first wants a password. */
+/** Opens a session and returns the version that the server announces, or `unknown` if it first asks for a password. */
 export function probe(url: URL): Promise<string> {
   return converse(url, 5432, async ({ send, receive }) => {
     const database = url.pathname.slice(1) || url.username;

@@ -1,4 +1,4 @@
-/** A Redis Cluster for tests: masters, each with as many replicas as asked for, all of our own. */
+/** A Redis Cluster for tests: masters, each with a number of replicas, all started by us. */
 
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,12 +12,12 @@ import type { RunningServer } from './start.ts';
 const NODE_TIMEOUT_MS = 2_000;
 const READY_WITHIN_MS = 30_000;
 
-/** A server that is to join a cluster; its second port is for the other nodes. */
+/** Returns a server that can join a cluster. Its second port is for the other nodes. */
 const nodeOf = (kind: ServerKind): ServerKind => ({
   ...kind,
   name: 'redis-node',
   title: `A node of ${kind.title} Cluster`,
-  // A container's node would tell the others an address that only it can reach.
+  // A node in a container would announce an address that only it can reach.
   container: { ports: [6379, 16379], args: [], environment: {} },
   serverArgs: (place) => [
     ...kind.serverArgs(place),
@@ -30,7 +30,7 @@ export interface RunningCluster {
   /** Names all nodes. */
   url: string;
   nodes: readonly RunningServer[];
-  /** Runs a command of redis-cli on a node and gives what it prints; rejects what the node refuses. */
+  /** Runs a redis-cli command on a node and returns its output. Rejects if the node refuses it. */
   cli(port: number, ...args: string[]): Promise<string>;
   stop(): Promise<void>;
 }
@@ -53,7 +53,7 @@ export async function startRedisCluster({ masters = 3, replicas = 0, kind = redi
   }
 }
 
-/** Until a node knows all others, the cluster takes commands, and a replica has what its master has. */
+/** Waits until a node knows all others, the cluster accepts commands, and replicas are in sync. */
 async function untilJoined(port: number, nodes: number): Promise<void> {
   const deadline = performance.now() + READY_WITHIN_MS;
   for (;;) {
@@ -66,7 +66,7 @@ async function untilJoined(port: number, nodes: number): Promise<void> {
   }
 }
 
-/** redis-cli comes with the server. */
+/** redis-cli is installed with the server. */
 async function runCli(args: string[]): Promise<string> {
   const server = findProgram(redis);
   if (!server) throw new Error('redis-cli is missing: it comes with redis-server.');

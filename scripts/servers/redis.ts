@@ -1,4 +1,7 @@
-/** Redis for tests, in the only configuration Tidemark calls durable: every write is in the append-only file and flushed. */
+/**
+ * Redis for tests, in the only configuration that Tidemark calls durable: every write is in the append-only file and
+ * flushed.
+ */
 
 import { converse } from './conversation.ts';
 import type { ServerKind } from './kind.ts';
@@ -37,7 +40,7 @@ function probe(url: URL): Promise<string> {
     send(command('INFO', 'server'));
     return receive((received) => {
       const info = received.toString();
-      // Valkey tells which Redis it stands for as well.
+      // Valkey also reports the Redis version it is compatible with.
       return (/^valkey_version:(\S+)\r\n/m.exec(info) ?? /^redis_version:(\S+)\r\n/m.exec(info))?.[1];
     });
   });

@@ -1,4 +1,4 @@
-/** The servers the other tests rely on: each one starts, speaks its protocol, and leaves nothing behind. */
+/** The servers of the other tests: each one starts, speaks its protocol, and leaves nothing behind. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { isInstalled, neededServers, offeredUrl, startOwnServer, startServers } 
 import { freePorts } from './ports.ts';
 import type { RunningServer } from './start.ts';
 
-/** Sends bytes to the server's port and returns what came back until `until` is in it. */
+/** Sends bytes to the server's port and returns the reply up to `until`. */
 async function say(url: string, bytes: string | Buffer, until: string): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = createConnection({ host: hostname, port: Number(port) });
@@ -24,7 +24,7 @@ async function say(url: string, bytes: string | Buffer, until: string): Promise<
   return answer;
 }
 
-/** What each server must answer, in its own protocol. */
+/** The expected replies of each server, in its own protocol. */
 const SPEAKS = {
   async postgres({ url }: RunningServer) {
     const sslRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
@@ -42,7 +42,7 @@ const SPEAKS = {
   },
 };
 
-/** A process that has ended and that nobody has waited for yet, a zombie, is not alive. */
+/** Returns false for a zombie, a process that has ended and was not waited for. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -103,7 +103,7 @@ describe('which servers a run needs', () => {
     expect(neededServers()).toEqual(['redis']);
   });
 
-  it('is never narrowed by a typing mistake', () => {
+  it('is not narrowed by a misspelt name', () => {
     vi.stubEnv('TIDEMARK_TEST_BACKENDS', 'memory,postgress');
     expect(() => neededServers()).toThrow('postgress; the backends are memory, sqlite, postgres, redis, nats');
   });

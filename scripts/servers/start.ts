@@ -1,4 +1,7 @@
-/** Starts one server on free ports in a temporary directory, waits until it works, and stops exactly that process again. */
+/**
+ * Starts one server on free ports in a temporary directory, waits until it is ready, and stops exactly that process
+ * again.
+ */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,20 +16,22 @@ import { freePorts } from './ports.ts';
 
 const READY_WITHIN_MS = 60_000;
 const STOPPED_WITHIN_MS = 10_000;
-/** A free port can be taken by somebody else before the server gets to it. */
+/** Another process can take a free port before the server does. */
 const ATTEMPTS = 3;
 
 /** A server the tests can use. */
 export interface RunningServer {
   url: string;
   version: string;
-  /** Set if the server is ours: its process as it was first started, directory and ports. */
+  /** Set if we started the server: its first process, directory and ports. */
   started?: { pid: number; directory: string; ports: number[] };
-  /** Set if the server is ours: ends it as a crash would, with SIGKILL. */
+  /** Set if we started the server: ends it as a crash would, with SIGKILL. */
   kill?(): Promise<void>;
-  /** Set if the server is ours: starts it again where it was, after `kill`. Tries for a minute, or as long as it is told. */
+  /**
+   * Set if we started the server: restarts it in its directory after `kill`. Retries for a minute, or for `withinMs`.
+   */
   revive?(withinMs?: number): Promise<void>;
-  /** Stops the server if it is ours; a second call does nothing. */
+  /** Stops the server if we started it. A second call does nothing. */
   stop(): Promise<void>;
 }
 
@@ -74,7 +79,10 @@ async function startOnce(kind: ServerKind, source: Source): Promise<RunningServe
   }
 }
 
-/** What a killed server leaves, such as a process that is still ending, may stand in the way of the next for a moment. */
+/**
+ * Retries, because remains of a killed server, such as a process that is still ending, may block the next start for a
+ * moment.
+ */
 async function eventually(withinMs: number, attempt: () => Promise<void>): Promise<void> {
   const deadline = performance.now() + withinMs;
   for (;;) {
@@ -87,7 +95,7 @@ async function eventually(withinMs: number, attempt: () => Promise<void>): Promi
   }
 }
 
-/** Prepares the directory and returns what starts the server in it, as often as need be. */
+/** Prepares the directory and returns a function that starts the server in it, any number of times. */
 async function prepareStart(
   kind: ServerKind,
   source: Source,
@@ -105,7 +113,7 @@ async function prepareStart(
   }
   return async () => {
     const log = openSync(join(directory, 'server.log'), 'a');
-    // A session of its own: Ctrl-C in the terminal must not stop the server under tests that are still ending.
+    // A separate session: Ctrl-C in the terminal must not stop the server under tests that are still ending.
     const child = spawn(program, args, { cwd: directory, detached: true, stdio: ['ignore', log, log], ...user });
     closeSync(log);
     await once(child, 'spawn');
@@ -121,7 +129,7 @@ function dockerArgs({ name, container }: ServerKind, ports: number[]): string[] 
   return ['run', '--rm', '--name', label, ...published, ...environment, container.image!, ...container.args];
 }
 
-/** As root: the user `postgres`, whom Debian's package brings, else `nobody`. */
+/** As root, returns the user `postgres` of Debian's package, otherwise `nobody`. */
 function ordinaryUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const name of ['postgres', 'nobody']) {
@@ -133,7 +141,7 @@ function ordinaryUser(): { uid: number; gid: number } | undefined {
   throw new Error('This server refuses to run as root, and there is no user postgres or nobody to run it as.');
 }
 
-/** Asks until the server answers as it should; gives up when its process ends or time is up, and then shows its log. */
+/** Probes until the server is ready. Throws with the end of its log when its process ends or time is up. */
 async function untilReady(kind: ServerKind, url: string, child: ChildProcess, log: string): Promise<string> {
   const deadline = performance.now() + READY_WITHIN_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Programs of another release of Debian: their packages, unpacked into a directory of their own beside what is installed. */
+/** Programs of another Debian release: their packages, unpacked into a separate directory beside the installed ones. */
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,18 +6,21 @@ import { join } from 'node:path';
 import { runQuietly } from '../processes.ts';
 
 export interface UnpackedProgram {
-  /** As people call it. */
+  /** The display name. */
   title: string;
-  /** Names the directory, which stays for every later run. */
+  /** Names the directory, which is kept for later runs. */
   name: string;
-  /** The release of Debian. */
+  /** The Debian release. */
   suite: string;
   packages: readonly string[];
-  /** The program's path in them. */
+  /** The program's path in the packages. */
   path: string;
 }
 
-/** `flock` lets one process at a time in; a second one finds the program there. Lists of packages of our own: the machine's stay as they are. */
+/**
+ * `flock` admits one process at a time; a second one finds the program there. Uses separate package lists, so that the
+ * machine's stay unchanged.
+ */
 const scriptFor = ({ suite, packages, path }: UnpackedProgram) => `
   [ -x root/${path} ] && exit 0
   mkdir -p lists/partial cache/archives/partial
@@ -30,7 +33,7 @@ const scriptFor = ({ suite, packages, path }: UnpackedProgram) => `
     mv unpacking root
 `;
 
-/** Gives the program's path. */
+/** Unpacks the program if needed and returns its path. */
 export async function unpack(wanted: UnpackedProgram): Promise<string> {
   const directory = join(tmpdir(), `tidemark-${wanted.name}`);
   const program = join(directory, 'root', wanted.path);

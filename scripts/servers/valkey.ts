@@ -1,4 +1,4 @@
-/** Valkey, which speaks as Redis does: Debian's backport of it, unpacked. */
+/** Valkey, which is compatible with Redis: Debian's backport, unpacked. */
 
 import { dirname } from 'node:path';
 import type { ServerKind } from './kind.ts';
@@ -11,7 +11,7 @@ export async function valkey(): Promise<ServerKind> {
     title,
     name: 'valkey-server-8',
     suite: 'bookworm-backports',
-    // The server is another name of a program in the package of tools.
+    // The server is another name of a program in the tools package.
     packages: ['valkey-server', 'valkey-tools'],
     path: 'usr/bin/valkey-server',
   });

@@ -1,4 +1,6 @@
-/** Vitest's global set-up: starts the servers that `npm test` has not started yet, as when vitest is run by hand. */
+/**
+ * Vitest's global set-up: starts the servers that `npm test` has not started, for example when vitest is run directly.
+ */
 
 import { announce, neededServers, startServers, stopServers } from './index.ts';
 

@@ -11,7 +11,9 @@ interface Comment {
   isLine: boolean;
 }
 
-/** A stretch of source that the scanner takes as a whole. `ends` may be escaped with a backslash in strings. */
+/**
+ * A stretch of source that the scanner skips or reads as a whole. `ends` may be escaped with a backslash in strings.
+ */
 interface Stretch {
   begins: string;
   ends: string;
@@ -25,7 +27,7 @@ const QUOTED: Stretch[] = [
 const BLOCK: Stretch = { begins: '/*', ends: '*/', kind: 'block' };
 const DASHES: Stretch = { begins: '--', ends: '\n', kind: 'line' };
 
-/** The stretches of each language, longer beginnings first. */
+/** The stretches of each language, with longer openings first. */
 const LANGUAGES: Record<string, Stretch[]> = {
   py: [
     { begins: '"""', ends: '"""', kind: 'docstring' },
@@ -41,7 +43,7 @@ const SCRIPTS = new Set(['ts', 'tsx', 'js', 'cjs']);
 /** The delimiters around the words of a comment line, and the star that continues a block. */
 const DECORATION = /^\s*(?:\/\*+|\/\/+|\*(?!\/)|--\[\[|--+|#+|"""|''')?|(?:\*\/|\]\]|"""|''')\s*$/g;
 
-/** The file endings whose comments can be read. */
+/** The file extensions whose comments can be read. */
 export const SOURCE_ENDINGS: readonly string[] = [...SCRIPTS, ...Object.keys(LANGUAGES)];
 
 /** Returns the comments of a source file in order. */
@@ -119,7 +121,7 @@ function scannedComments(source: string, stretches: readonly Stretch[]): Comment
   return comments;
 }
 
-/** Returns where a stretch ends, behind its closing delimiter. */
+/** Returns the end of a stretch, after its closing delimiter. */
 function endOf(source: string, from: number, { ends, kind }: Stretch): number {
   let at = from;
   while (at < source.length && !source.startsWith(ends, at)) at += kind === 'string' && source[at] === '\\' ? 2 : 1;

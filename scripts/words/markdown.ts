@@ -2,7 +2,7 @@
 import { joinLines, type Passage, type ProseLine } from './passages.ts';
 
 const FENCE = /^\s*(?:```|~~~)/;
-/** A heading, list item, quotation or table row begins a passage of its own. */
+/** A heading, list item, quotation or table row starts a new passage. */
 const BEGINS_PASSAGE = /^\s*(?:#{1,6} |[-*+] |\d+\. |>|\|)/;
 
 /** Returns the passages of a page in order. */

@@ -7,7 +7,7 @@ import { lineAt } from './passages.ts';
 import { PHRASES } from './phrases.ts';
 
 export interface Offence {
-  /** From the root of the repository. */
+  /** Relative to the root of the repository. */
   path: string;
   line: number;
   /** The phrase with a few words around it. */
@@ -38,7 +38,7 @@ export function offencesIn(path: string, text: string): Offence[] {
     PHRASES.filter((phrase) => phrase.in !== 'doc' || passage.isDoc).flatMap(({ pattern, write }) =>
       [...passage.text.matchAll(new RegExp(pattern, `${pattern.flags}g`))].map(({ index, 0: match }) => ({
         path,
-        // A match may begin with the full stop of the sentence before.
+        // A match may start with the full stop of the sentence before.
         line: lineAt(passage, index + match.search(/\w/)),
         words: passage.text.slice(Math.max(0, index - CONTEXT), index + match.length + CONTEXT),
         write,

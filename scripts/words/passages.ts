@@ -5,7 +5,7 @@ export interface Passage {
   text: string;
   /** Whether the passage is a doc comment (TSDoc or a Python docstring), which opens with a verb. */
   isDoc: boolean;
-  /** The offset in `text` at which each file line begins. */
+  /** The offset in `text` at which each file line starts. */
   lines: { offset: number; line: number }[];
 }
 
@@ -31,7 +31,7 @@ export function joinLines(proseLines: readonly ProseLine[], isDoc: boolean): Pas
   return text === '' ? [] : [{ text, isDoc, lines }];
 }
 
-/** Code that continues on the next line keeps its line breaks, so that the lines behind it keep their numbers. */
+/** Code that continues on the next line keeps its line breaks, so that later lines keep their numbers. */
 function withoutCode(proseLines: readonly ProseLine[]): ProseLine[] {
   const masked = proseLines
     .map(({ text }) => text)

@@ -14,6 +14,7 @@ import {
   type KvEntry,
   type KvStore,
   type Page,
+  refuseOldNames,
   type ScanFilter,
   type StoreLimits,
   TidemarkError,
@@ -104,6 +105,7 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
     async swap(key, change, options) {
       const to = targetOf('POST /v1/kv/{key}/swap', { key });
       const it = checkObject(change, 'change');
+      refuseOldNames('swap', it);
       const members = transport.named(to.route, {
         expected:
           it.expected === undefined ? undefined : fieldsToWire(it.expected, 'expected', fieldBytes, { nulls: true }),

@@ -27,6 +27,7 @@ import {
   type RunPart,
   type RunReadOptions,
   type RunStore,
+  refuseOldNames,
   type StoreLimits,
   type StoreWrite,
   smallParts,
@@ -198,6 +199,7 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
     },
 
     async deleteRun(runId, options?: RunReadOptions & { expectedSeq?: number }) {
+      refuseOldNames('deleteRun', options);
       const expectedSeq =
         options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 1);
       const headers: Record<string, string> = expectedSeq === undefined ? {} : { 'if-match': `"${expectedSeq}"` };
@@ -231,6 +233,7 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
     },
 
     async archiveRun(runId, options) {
+      refuseOldNames('archiveRun', options);
       const { location, expectedSeq, expectedRewrites } = membersOf(options);
       const body = bodyOf(
         transport.named('POST /v1/runs/{runId}/archive', { location, expectedSeq, expectedRewrites }),
@@ -294,6 +297,7 @@ function checkFetch(options: FetchOptions | undefined): { afterSeq: number; limi
 }
 
 function feedQuery(transport: Transport, options: FeedOptions | undefined) {
+  refuseOldNames('feed', options);
   const { cursor } = options ?? {};
   if (cursor !== undefined && (typeof cursor !== 'string' || cursor === ''))
     throw invalidArgument('cursor', 'a cursor of this feed', cursor);

@@ -15,6 +15,7 @@ export {
   checkLimit,
   checkOptionalDuration,
 } from './checks/numbers.ts';
+export { refuseOldNames } from './checks/renamed.ts';
 export {
   checkId,
   checkObject,

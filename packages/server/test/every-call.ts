@@ -144,7 +144,13 @@ const kv: Calls<KvStore> = {
   swap: ({ revision }) =>
     [
       'key-1',
-      { expect: { a: '1', none: null }, revision, set: { a: '2', b: null }, ttl: '1h', requestId: 'request' },
+      {
+        expected: { a: '1', none: null },
+        expectedRevision: revision,
+        set: { a: '2', b: null },
+        ttl: '1h',
+        requestId: 'request',
+      },
       bounds(),
     ] as never,
   touch: () => ['key-1', '1h', { ...bounds(), requestId: 'request' }],

@@ -103,6 +103,19 @@ describe('request ids', () => {
     expect(kept()).toBe(0);
   });
 
+  it('are erased with the records of their tenant, and those of other tenants are not', async () => {
+    for (const tenantId of ['gone', 'kept']) {
+      const { kv } = store.forTenant(tenantId);
+      for (const key of ['a', 'b']) await kv.put(key, { n: 1 }, { requestId: 'r' });
+      await kv.delete('a');
+    }
+    const records = sqlRecords(store.database, { wait: async () => {} });
+    expect(await records.erase('kv', 'gone', 10, {})).toEqual(['b']);
+    expect(await records.erase('kv', 'gone', 10, {})).toEqual([]);
+    const tenants = store.database.handle.prepare('SELECT tenant_id FROM requests').all();
+    expect(tenants).toEqual([{ tenant_id: 'kept' }]);
+  });
+
   it('of an expired record that was not removed yet carry over to the record that replaces it', async () => {
     await store.kv.put('key', { a: 1 }, { ttl: 1_000, requestId: 'put' });
     file.advance(1_000);

@@ -58,3 +58,19 @@ describe('deleteRun', () => {
     await expect(store.runs.appendEvent(runEvent('doomed'))).rejects.toMatchObject({ code: 'RUN_DELETED' });
   });
 });
+
+describe('restoreRun', () => {
+  it('removes the events that an interrupted deletion left before it restores the run', async () => {
+    const path = newPath();
+    const first = await openStore(path);
+    await first.runs.appendEvents(['1', '2', '3'].map((n) => runEvent('r', n)));
+    const parts = await Array.fromAsync(first.runs.exportRun('r'));
+    const database = new DatabaseSync(path);
+    onTestFinished(() => database.close());
+    database.prepare('UPDATE runs SET removed = ?').run(JSON.stringify({ kind: 'deleted', at: 1 }));
+    const { runs } = await openStore(path);
+    expect(await runs.fetchEvents('r')).toEqual([]);
+    expect(await runs.restoreRun(parts, { overDeleted: true })).toMatchObject({ restored: true, lastEventSeq: 3 });
+    expect(await runs.verify('r')).toMatchObject({ ok: true, events: 3 });
+  });
+});

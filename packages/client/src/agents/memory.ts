@@ -6,6 +6,7 @@ import {
   checkPrefix,
   isTidemarkError,
   type MemoryCapability,
+  refuseOldNames,
   type StoreLimits,
 } from '@tidemark/core/portable';
 import { bodyOf, targetOf } from '@tidemark/wire';
@@ -70,6 +71,7 @@ function requestIdOf(options: { requestId?: string } | undefined): string {
 }
 
 function versionOf(options: { expectedVersion?: number } | undefined): number | undefined {
+  refuseOldNames('memory', options);
   return options?.expectedVersion === undefined
     ? undefined
     : checkInteger(options.expectedVersion, 'expectedVersion', 0);

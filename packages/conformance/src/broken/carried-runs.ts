@@ -1,6 +1,6 @@
 /** Broken exports, archives and restores: something of the run is lost on the way. */
 
-import { isTidemarkError, type RunPart, type RunStore } from '@tidemark/core';
+import { isTidemarkError, type RunPart, type RunStore, TidemarkError } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
 import { type BrokenStore, broken } from './wrap.ts';
 
@@ -169,6 +169,28 @@ export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
       },
     }),
   }),
+  broken(
+    'finds-the-abandoned',
+    'counts a tenant that abandoned a restore among those with a run of this id',
+    'runs/deletion-frees-the-id',
+    () => {
+      const abandoned = new Set<string>();
+      return {
+        runs: (runs, whole) => ({
+          async deleteRun(runId, options) {
+            const error = await runs.headSeq(runId, options).catch((reason) => reason);
+            if (isTidemarkError(error, 'RUN_ARCHIVED')) abandoned.add(runId);
+            return runs.deleteRun(runId, options);
+          },
+          async headSeq(runId, options) {
+            if (runs === whole.runs && abandoned.has(runId))
+              throw new TidemarkError('AMBIGUOUS_RUN', 'Several tenants have this run');
+            return runs.headSeq(runId, options);
+          },
+        }),
+      };
+    },
+  ),
   broken(
     'restores-over-anything',
     'treats a run that has grown as already restored',

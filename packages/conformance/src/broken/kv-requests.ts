@@ -77,6 +77,25 @@ export const BROKEN_KV_REQUESTS: readonly BrokenStore[] = [
   broken('deletes-without-requests', 'deletes again on retry', 'kv/deletes-and-touches-are-requests', {
     kv: (kv) => ({ delete: (key, { requestId: _, ...options } = {}) => kv.delete(key, options) }),
   }),
+  broken(
+    'remembers-deletes-of-nothing',
+    'returns true for a retried delete that removed nothing',
+    'kv/deletes-and-touches-are-requests',
+    () => {
+      const seen = new Set<unknown>();
+      return {
+        kv: (kv) => ({
+          async delete(key, options) {
+            const requestId = options?.requestId;
+            if (seen.has(requestId)) return true;
+            const existed = await kv.delete(key, options);
+            if (!existed && requestId !== undefined) seen.add(requestId);
+            return existed;
+          },
+        }),
+      };
+    },
+  ),
   broken('touches-without-requests', 'touches again on retry', 'kv/deletes-and-touches-are-requests', {
     kv: (kv) => ({ touch: (key, ttl, { requestId: _, ...options } = {}) => kv.touch(key, ttl, options) }),
   }),

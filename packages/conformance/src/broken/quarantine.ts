@@ -48,6 +48,21 @@ export const BROKEN_QUARANTINES: readonly BrokenStore[] = [
   broken('quarantines-in-public', 'lists the quarantined runs of all tenants', 'runs/quarantine-is-the-tenants-own', {
     runs: (_, whole) => ({ listQuarantined: (options) => whole.runs.listQuarantined({ ...options }) }),
   }),
+  broken(
+    'releases-in-public',
+    'yields released events to the feeds of all tenants',
+    'runs/release-stays-within-the-tenant',
+    {
+      runs: (runs, whole) => ({
+        async feedPage(options) {
+          const page = await runs.feedPage(options);
+          const { items } = await whole.runs.feedPage({ ...options });
+          const isHidden = (cursor: string) => !page.items.some((item) => item.cursor === cursor);
+          return { ...page, items: [...page.items, ...items.filter((it) => it.released && isHidden(it.cursor))] };
+        },
+      }),
+    },
+  ),
   broken('quarantined-for-ever', 'keeps the quarantine of a deleted run', 'runs/deleting-ends-a-quarantine', () => {
     const kept = new Map<string, QuarantinedRun[]>();
     return {

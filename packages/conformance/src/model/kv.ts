@@ -88,7 +88,7 @@ async function applyToKv({ kv }: Store, command: KvCommand, seen: KvSession): Pr
     case 'swap': {
       const { key, set, revision } = command;
       const last = seen.get(key) ?? 0;
-      const condition = revision === 'any' ? {} : { revision: revision === 'last' ? last : 0 };
+      const condition = revision === 'any' ? {} : { expectedRevision: revision === 'last' ? last : 0 };
       const { swapped, record } = await kv.swap(key, {
         expected: { [command.field]: command.expected },
         set,

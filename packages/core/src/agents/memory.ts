@@ -1,6 +1,8 @@
 /** Short-term memory: returns exactly what was saved, the last write wins, each save has a version (AGT-5). */
+
 import { encodeJsonObject } from '../checks/json.ts';
 import { checkInteger, checkLimit, timeText } from '../checks/numbers.ts';
+import { refuseOldNames } from '../checks/renamed.ts';
 import { checkId, checkOptionalId, checkPrefix } from '../checks/text.ts';
 import type { MemoryCapability } from '../contracts/agents.ts';
 import type { JsonObject } from '../contracts/common.ts';
@@ -30,6 +32,7 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
   return {
     async saveMemoryState(key, state, options) {
       checkId(key, 'key');
+      refuseOldNames('memory', options);
       const expectedVersion =
         options?.expectedVersion === undefined ? null : checkInteger(options.expectedVersion, 'expectedVersion', 0);
       const { requestId, requestIsNew } = requestOf(options);
@@ -77,6 +80,7 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
 
     async deleteMemoryState(key, options) {
       checkId(key, 'key');
+      refuseOldNames('memory', options);
       const expectedVersion =
         options?.expectedVersion === undefined ? null : checkInteger(options.expectedVersion, 'expectedVersion', 1);
       const { requestId, requestIsNew } = requestOf(options);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ArtifactScope } from '../contracts/artifacts.ts';
 import type { ArtifactRow } from '../engine/artifacts.ts';
-import { checkScope, isLive, isWithin } from './scopes.ts';
+import { checkScope, isLive, isWithin, scopeOf } from './scopes.ts';
 
 const OPERATOR = { tenantId: 'default', confined: false };
 const ACME = { tenantId: 'acme', confined: true };
@@ -37,6 +37,13 @@ describe('scopes (AGT-11)', () => {
     expect(sees({ sessionId: null }, { sessionId: 's' })).toBe(true);
     expect(sees({ sessionId: 's' }, { sessionId: 's', traceId: 't' })).toBe(true);
     expect(sees({ sessionId: 's', traceId: 'u' }, { sessionId: 's', traceId: 't' })).toBe(false);
+  });
+
+  it('are returned as they were set, without absent parts', () => {
+    expect(scopeOf(row({}))).toEqual({});
+    expect(scopeOf(row({ userId: 'u' }))).toEqual({ userId: 'u' });
+    const whole = { tenantId: 't', userId: 'u', sessionId: 's', traceId: 'r' };
+    expect(scopeOf(row({ scopeTenantId: 't', userId: 'u', sessionId: 's', traceId: 'r' }))).toEqual(whole);
   });
 
   it('does not match an unscoped artifact for any given part', () => {

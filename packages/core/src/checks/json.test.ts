@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeJson, encodeJsonObject, MAX_JSON_DEPTH, parseJsonText, sameJson } from './json.ts';
+import { encodeJson, encodeJsonMembers, encodeJsonObject, MAX_JSON_DEPTH, parseJsonText, sameJson } from './json.ts';
 
 const LIMIT = 1_000_000;
 
@@ -77,6 +77,18 @@ describe('encodeJson (GEN-4)', () => {
   });
 });
 
+describe('encodeJsonMembers (GEN-4)', () => {
+  it.each([{}, { a: 1 }, { a: 1, b: 'é' }, { a: 1, b: undefined, c: [2] }])('counts every byte of %j', (value) => {
+    const text = JSON.stringify(value);
+    const size = Buffer.byteLength(text);
+    expect(encodeJsonMembers(value, 'it', size)).toBe(text);
+    if (size > 2)
+      expect(() => encodeJsonMembers(value, 'it', size - 1)).toThrow(
+        expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE', field: 'it' }),
+      );
+  });
+});
+
 describe('parseJsonText (GEN-4)', () => {
   it.each(['9007199254740993', '{"a":[-9007199254740993]}', '1e400', '{"a":-1e999}', '1E309', `${'9'.repeat(400)}.5`])(
     'rejects %s, which parsing would change',
@@ -129,5 +141,26 @@ describe('parseJsonText (GEN-4)', () => {
     expect(parseJsonText('{"9007199254740993":"\\"9007199254740993"}', 'body')).toEqual({
       '9007199254740993': '"9007199254740993',
     });
+  });
+});
+
+describe('sameJson', () => {
+  it.each([
+    [[], {}],
+    [['x'], { 0: 'x' }],
+    [{ a: 1 }, { a: 1, b: 2 }],
+    [{ a: 1 }, { b: 1 }],
+    [{ a: undefined }, { b: undefined }],
+    [null, {}],
+    [{}, null],
+    [0, false],
+    ['1', 1],
+    [{ a: [1, { b: 2 }] }, { a: [1, { b: 3 }] }],
+  ])('tells %j from %j', (a, b) => {
+    expect([sameJson(a, b), sameJson(b, a)]).toEqual([false, false]);
+  });
+
+  it('ignores the order of members', () => {
+    expect(sameJson({ a: 1, b: [{ c: null, d: '' }] }, { b: [{ d: '', c: null }], a: 1 })).toBe(true);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PayloadContext } from '../contracts/codec.ts';
+import { Payloads } from './payloads.ts';
 import { checkedJson, checkedText, hasSum, withSum } from './summed-text.ts';
 
 const CONTEXT: PayloadContext = { tenantId: 'acme', kind: 'memory', owner: 'key' };
@@ -19,5 +20,16 @@ describe('a text with a sum', () => {
     expect(() => checkedText(changed, CONTEXT, '')).toThrow(damaged('key'));
     expect(() => checkedText(changed, { ...CONTEXT, item: 'part' }, '')).toThrow(damaged('key / part'));
     expect(() => checkedJson('{"a":', CONTEXT)).toThrow(damaged('key'));
+  });
+
+  it('is stored for documents, and not for events, which have their chain', () => {
+    const payloads = new Payloads(null);
+    expect(payloads.encode(TEXT, CONTEXT, 'beside')).toBe(withSum(TEXT, CONTEXT, 'beside'));
+    expect(payloads.encode(TEXT, { ...CONTEXT, kind: 'event' })).toBe(TEXT);
+    expect(payloads.check(payloads.encode(TEXT, CONTEXT), CONTEXT)).toBe(true);
+    expect(payloads.check(TEXT, CONTEXT)).toBe(false);
+    expect(() => payloads.decode(payloads.encode(TEXT, CONTEXT).replace('1', '2'), CONTEXT)).toThrow(
+      expect.objectContaining({ code: 'CORRUPT_VALUE' }),
+    );
   });
 });

@@ -1,5 +1,5 @@
 /** Leftovers of killed writers and removals on backends whose batches take several steps, and their repair. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createArtifacts } from '../artifacts/store.ts';
 import { memoryBlobs } from '../memory/blobs.ts';
 import { memoryRecords } from '../memory/records.ts';
@@ -19,8 +19,15 @@ async function oneArtifact() {
     (await records.scan('artifacts', TENANT, { prefix: '', after: null, limit: 100 })).map(({ key }) => key);
   const lose = (key: string) =>
     records.write({ name: { space: 'artifacts', tenantId: TENANT, key }, mode: 'delete', set: new Map() });
-  return { engine, store, id, keys, lose };
+  return { engine, store, records, id, keys, lose };
 }
+
+it('the references of a tenant are not read to erase a session without artifacts', async () => {
+  const { engine, records } = await oneArtifact();
+  const scan = vi.spyOn(records, 'scan');
+  expect(await engine.eraseRefs(TENANT, { sessionId: 's2' }, 10, CALL)).toBe(0);
+  expect(scan.mock.calls.map(([, , { prefix }]) => prefix)).not.toContain('ref/');
+});
 
 describe('leftovers of an artifact after a crash', () => {
   it('a reference without an entry is listed again after a sweep', async () => {

@@ -3,6 +3,7 @@
 import { corruptValue, Damage } from '../checks/damage.ts';
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkDuration, checkInteger, checkLimit } from '../checks/numbers.ts';
+import { refuseOldNames } from '../checks/renamed.ts';
 import { checkId, checkObject, checkOptionalBoolean, checkOptionalId, checkPrefix } from '../checks/text.ts';
 import { PAYLOADS, type Payloads } from '../codec/payloads.ts';
 import type { CallOptions, Duration, Page, PageOptions } from '../contracts/common.ts';
@@ -151,6 +152,7 @@ export class Kv implements KvStore {
   }
 
   #swapOf(key: string, change: KvSwap): RecordWrite {
+    refuseOldNames('swap', change);
     const it = checkObject(change, 'change');
     const maxBytes = this.#context.limits.fieldBytes;
     return {

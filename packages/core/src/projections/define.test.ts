@@ -175,6 +175,13 @@ describe('projections', () => {
     expect((await brittle.project(store, 'a', { atSeq: 2 })).state).toEqual({ n: 1 });
   });
 
+  it.each(['constructor', 'toString', '__proto__'])('ignore an event of the type %s', async (eventType) => {
+    const store = memoryStore();
+    await fill(store, 'r', 5);
+    await store.runs.handle('r').append(eventType, { text: 'x' });
+    expect(await orders.project(store, 'r')).toMatchObject({ state: filled, lastEventSeq: 6 });
+  });
+
   it('discard the state of a deleted run', async () => {
     const store = memoryStore();
     await fill(store, 'a', 3);

@@ -9,6 +9,7 @@ import type { Store } from '../contracts/store.ts';
 import { defineEvents } from '../events/define.ts';
 import { textOf } from '../kv/values.ts';
 import { memoryStore } from '../memory/store.ts';
+import { withRuns } from '../store.ts';
 import { withBatching } from '../wrappers/batching.ts';
 import { withFailSafe } from '../wrappers/fail-safe.ts';
 import { withRetries } from '../wrappers/retrying.ts';
@@ -98,6 +99,30 @@ describe('inline projections', () => {
     await store.runs.deleteRun('r');
     await store.runs.restoreRun(parts, { overDeleted: true });
     expect(await words.refresh(store, 'r')).toMatchObject({ state: { words: ['kept'] }, lastEventSeq: 1, folded: 1 });
+  });
+
+  it('name the event that the log lacks, and write nothing', async () => {
+    const whole = memoryStore();
+    for (const word of ['one', 'two', 'three']) await whole.runs.handle('r').append('Said', { word });
+    const store = withRuns(whole, (engine) => ({
+      append: (appends, call) =>
+        engine.append(
+          appends.map(({ sameCommit, ...append }) => ({
+            ...append,
+            sameCommit: {
+              ...sameCommit!,
+              writes: (placed, found, log) => {
+                const read: typeof log.read = async (...range) => (await log.read(...range)).slice(0, -1);
+                return sameCommit!.writes(placed, found, { ...log, read });
+              },
+            },
+          })),
+          call,
+        ),
+    }))!;
+    const append = store.runs.handle('r', { projections: [words] }).append('Said', { word: 'four' });
+    await expect(append).rejects.toMatchObject({ code: 'CORRUPT_EVENT', runSeq: 3 });
+    expect([await whole.runs.headSeq('r'), await stored(whole)]).toEqual([3, null]);
   });
 
   it('store their states encoded', async () => {

@@ -119,7 +119,8 @@ function lengthPrefixed(text: string | null): string {
 // Decoded for readers
 
 /**
- * Returns the codec context of an event's payload. It uses the idempotency key: an unstored event has no sequence yet.
+ * Returns the codec context of an event's payload. It uses the idempotency key: an event that is not stored yet has no
+ * sequence.
  */
 export function payloadContext(
   { tenantId, runId }: RunKey,
@@ -264,7 +265,7 @@ function parseRedaction(text: string | null): StoredRedaction | null {
   }
 }
 
-/** The fields of an unstored event that can differ within a run, in the order that `ownValuesOf` uses. */
+/** The fields of an event before it is stored that can differ within a run, in the order that `ownValuesOf` uses. */
 export const OWN_FIELDS = everyOf<Exclude<BodyField, 'projectId' | 'environmentId'>>()(
   'eventId',
   'eventType',

@@ -11,7 +11,7 @@ import { isDamaged, isTombstone } from '../engine/runs.ts';
 import { LruMap } from '../tools/lru-map.ts';
 import { ChainReader, checkPage, missingEvent } from './chain.ts';
 import { damageIn } from './prepare.ts';
-import { isGone, type Quarantine } from './quarantine.ts';
+import type { Quarantine } from './quarantine.ts';
 
 const MAX_ENDS = 32;
 /** How many sequences before an event are searched for a gap. */
@@ -162,7 +162,6 @@ export class FeedChecker {
 
   /** Returns the run's `rewrites`, `null` for a removed run, or -1 (unchanged) for a head that cannot be decoded. */
   async #rewritesOf(run: RunKey, call: EngineCall): Promise<number | null> {
-    if (await isGone(this.#engine, run, call)) return null;
     const head = await this.#engine.head(run, call).catch((error) => {
       if (damageIn(error)) return undefined;
       throw error;

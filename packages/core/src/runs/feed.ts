@@ -3,7 +3,9 @@
  * quarantined and skipped while other runs continue. After its release the feed yields its events from the first
  * skipped one on.
  */
+
 import { checkDuration } from '../checks/numbers.ts';
+import { refuseOldNames } from '../checks/renamed.ts';
 import { checkId, checkObject, checkOneOf } from '../checks/text.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
@@ -54,6 +56,7 @@ export class FeedReader {
   }
 
   async page(options: (FeedOptions & { wait?: Duration }) | undefined, limit: number): Promise<FeedPage> {
+    refuseOldNames('feed', options);
     const filter = this.#checkFilter(options);
     const after = parseCursor(options?.cursor);
     const cursor = encodePosition(after);
@@ -73,6 +76,7 @@ export class FeedReader {
   }
 
   follow(options: FeedOptions | undefined): AsyncIterable<FeedItem> {
+    refuseOldNames('feed', options);
     const filter = this.#checkFilter(options);
     let after = parseCursor(options?.cursor);
     const readPage = async (reading: CallOptions) => {

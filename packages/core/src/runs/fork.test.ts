@@ -1,5 +1,5 @@
 /** Forks that are interrupted, retried or run concurrently with other writers. Memory store with failing appends. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunStore } from '../contracts/runs.ts';
 import { memoryStore } from '../memory/store.ts';
@@ -57,6 +57,28 @@ describe('forkRun', () => {
     await runs.handle('b').append('Stranger');
     await expect(runs.forkRun('a', { toRunId: 'b' })).rejects.toMatchObject({ code: 'CONFLICT', field: 'toRunId' });
     await expect(runs.forkRun('a', { toRunId: 'b', atSeq: 300 })).rejects.toMatchObject({ code: 'CONFLICT' });
+  });
+
+  it.each([0, -1, 1.5, '2', 6])('rejects %j as the last sequence to copy, and copies nothing', async (atSeq) => {
+    const runs = await origin(5);
+    await expect(runs.forkRun('a', { toRunId: 'b', atSeq: atSeq as number })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      field: 'atSeq',
+    });
+    expect(await runs.headSeq('b')).toBe(0);
+  });
+
+  it('fails when the origin is deleted while it is copied', async () => {
+    const runs = await origin();
+    const append = runs.appendEvents.bind(runs);
+    const appends = vi.spyOn(runs, 'appendEvents').mockRejectedValue(new Error('nothing is left to copy'));
+    appends.mockImplementationOnce(async (...args) => {
+      const results = await append(...args);
+      await runs.deleteRun('a');
+      return results;
+    });
+    await expect(forkRun(runs, null, 'a', { toRunId: 'b' })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    expect(await runs.headSeq('b')).toBe(200);
   });
 
   it('keeps completed steps completed: repeating one in the fork is a duplicate', async () => {

@@ -14,7 +14,9 @@ const CALL = { deadline: Number.POSITIVE_INFINITY, tenantId: null };
 
 function setUp() {
   const alerts: StoreAlert[] = [];
-  const context = new StoreContext({ onAlert: (alert) => void alerts.push(alert) });
+  let time = 0;
+  // Every event has its own time, so that a run's creation differs from its last event.
+  const context = new StoreContext({ clock: () => ++time, onAlert: (alert) => void alerts.push(alert) });
   const inner = new KeyedRuns(memoryJournal(context), memoryRecords(context));
   let head: RunHead | null = null;
   let appendsAt: number | null = null;

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { encryption } from '../codec/encryption.ts';
 import { formatEnvelope, parseEnvelope } from '../codec/envelope.ts';
 import type { StoreAlert } from '../contracts/alerts.ts';
+import { TidemarkError } from '../contracts/errors.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { FeedItem, FeedOptions } from '../contracts/runs.ts';
 import type { StoreOptions } from '../contracts/store.ts';
@@ -180,6 +181,18 @@ describe('a damaged run', () => {
     await expect(runs.projectSnapshot('sick')).rejects.toMatchObject({ code: 'CORRUPT_EVENT' });
     expect((await runs.listQuarantined()).items).toMatchObject([{ fromSeq: 2 }]);
     expect(alerts).toHaveLength(1);
+  });
+
+  it('stays quarantined when a release cannot read it, which is not damage', async () => {
+    const { runs, damage } = setUp();
+    await fill(runs, 1, 4);
+    damage('sick', 3, flip);
+    await readAll(runs);
+    damage('sick', 3, () => {
+      throw new TidemarkError('UNAVAILABLE', 'not now');
+    });
+    await expect(runs.releaseRun('sick')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect((await runs.listQuarantined()).items).toMatchObject([{ runId: 'sick', fromSeq: 3, state: 'quarantined' }]);
   });
 
   it('is removed from the quarantine when it is deleted', async () => {

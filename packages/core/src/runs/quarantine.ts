@@ -187,7 +187,7 @@ export class Quarantine {
 }
 
 /** Whether a run is unknown or removed. A run whose head cannot be decoded still exists. */
-export async function isGone(engine: RunEngine, run: RunKey, call: EngineCall): Promise<boolean> {
+async function isGone(engine: RunEngine, run: RunKey, call: EngineCall): Promise<boolean> {
   try {
     const head = await engine.head(run, call);
     return head === null || isTombstone(head);

@@ -80,6 +80,17 @@ describe('snapshots', () => {
     expect(calls).toMatchObject({ fetch: 0, load: 1 });
   });
 
+  it('keep the version and the time of their storage until an event follows', async () => {
+    const { runs } = setUp();
+    await append(runs, 3);
+    const { version, projectedAt } = (await runs.refreshSnapshot('r')).snapshot;
+    await settled();
+    expect(await runs.projectSnapshot('r')).toMatchObject({ version, projectedAt, freshness: 'FRESH' });
+    await append(runs, 1);
+    const next = await runs.projectSnapshot('r');
+    expect([next.version, next.projectedAt > projectedAt]).toEqual([version + 1, true]);
+  });
+
   it('are written back after a long tail, and not after a short one', async () => {
     const { runs, calls } = setUp();
     await append(runs, 1);

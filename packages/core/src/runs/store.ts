@@ -1,5 +1,7 @@
 /** The run store of every backend: validates and hashes before the engine, verifies and decodes after it. */
+
 import { checkInteger, checkLimit } from '../checks/numbers.ts';
+import { refuseOldNames } from '../checks/renamed.ts';
 import { checkId, checkOptionalBoolean, checkText } from '../checks/text.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
@@ -224,6 +226,7 @@ export class Runs implements RunStore {
 
   async deleteRun(runId: string, options?: RunReadOptions & { expectedSeq?: number }): Promise<boolean> {
     checkId(runId, 'runId');
+    refuseOldNames('deleteRun', options);
     const expectedSeq =
       options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 1);
     const write = this.#context.writeOf('runs', 'deleteRun', [runId, options]);
@@ -256,6 +259,7 @@ export class Runs implements RunStore {
     options: RunReadOptions & { location: string; expectedSeq: number; expectedRewrites?: number },
   ): Promise<boolean> {
     checkId(runId, 'runId');
+    refuseOldNames('archiveRun', options);
     const archive = checkText(options?.location, 'location', MAX_LOCATION_BYTES);
     const expectedSeq = checkInteger(options.expectedSeq, 'expectedSeq', 1);
     const expectedRewrites =

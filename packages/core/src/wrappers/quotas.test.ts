@@ -218,6 +218,17 @@ describe('usage', () => {
     expect(await guarded({ runs: 40 }, inner).store.usage('acme')).toMatchObject({ runs: items.length });
   });
 
+  it('is not recorded for a tenant without limits on runs and bytes', async () => {
+    const inner = memoryStore();
+    const { store } = guarded({ eventsPerSecond: 1_000 }, new Unclosed(inner));
+    await store.runs.appendEvent(event('a'));
+    await store.runs.deleteRun('a');
+    const { id } = await store.forTenant('acme').artifacts.putText('text');
+    await store.forTenant('acme').artifacts.delete(id);
+    await store.close();
+    expect(await inner.forTenant('acme').kv.get('tidemark.quota')).toBeNull();
+  });
+
   it('starts from zero after the tenant was erased', async () => {
     const { store } = guarded({ runs: 1 });
     await store.runs.appendEvent(event('a'));

@@ -95,7 +95,10 @@ describe('error.write', () => {
     const { store, healthy } = lossy();
     const write = await writeOf(store.forTenant('acme').kv.put('key', { a: '1' }, { requestId: 'q' }));
     expect(write.tenantId).toBe('acme');
-    await expect(replay(healthy.forTenant('other'), write)).rejects.toMatchObject({ code: 'TENANT_MISMATCH' });
+    await expect(replay(healthy.forTenant('other'), write)).rejects.toMatchObject({
+      code: 'TENANT_MISMATCH',
+      field: 'write.tenantId',
+    });
     await replay(healthy, write);
     expect(await healthy.kv.get('key')).toBeNull();
     expect((await healthy.forTenant('acme').kv.get('key'))?.revision).toBe(1);
@@ -115,6 +118,8 @@ describe('replay', () => {
       { domain: 'kv', method: 'toString', args: [] },
       { domain: 'runs', method: 'deleteRun' },
       { domain: '__proto__', method: 'put', args: [] },
+      { domain: 'nothing', method: 'put', args: [] },
+      { domain: 7, method: 'put', args: [] },
     ])
       await expect(replay(healthy, wrong as unknown as StoreWrite), JSON.stringify(wrong)).rejects.toMatchObject(
         refused,

@@ -194,6 +194,23 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
   ),
   quarantineCase(
     {
+      id: 'runs/release-stays-within-the-tenant',
+      title: 'the feed of a tenant does not yield released events of other tenants',
+      proves: ['RUN-20', 'GEN-10'],
+    },
+    async ({ sick, after, view, repair, read }, bench) => {
+      const other = bench.store.forTenant(bench.id('tenant'));
+      const { next } = await readFeed(other, after, [], 0);
+      repair();
+      await view.runs.releaseRun(sick);
+      const released = await readFeed(view, read.next, [sick], 3);
+      expectEqual(seqsOf(released.items, sick), [3, 4, 5], 'the tenant of the run reads the released events');
+      const others = await readFeed(other, next, [sick], 0);
+      expectEqual(seqsOf(others.items, sick), [], 'another tenant reads none of them');
+    },
+  ),
+  quarantineCase(
+    {
       id: 'runs/deleting-ends-a-quarantine',
       title: 'deleting a run ends its quarantine',
       proves: ['RUN-20', 'RUN-15'],

@@ -257,6 +257,23 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
     },
   }),
   runsCase({
+    id: 'runs/deletion-frees-the-id',
+    title: 'the operator’s view finds a run by id when another tenant has deleted its run or a half restored one',
+    proves: ['RUN-15', 'GEN-10'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const runId = await carriedRun(bench, 'long');
+      const parts = await exported(bench.tenant, runId);
+      await bench.store.forTenant(bench.id('tenant')).runs.handle(runId).append('RunStarted');
+      await expectCode('AMBIGUOUS_RUN', 'two tenants have the id', () => bench.store.runs.headSeq(runId));
+      await runs.deleteRun(runId);
+      expectEqual(await bench.store.runs.headSeq(runId), 1, 'after the deletion one tenant has it');
+      await runs.restoreRun(cutAfter(parts, 1), { overDeleted: true }).catch(() => undefined);
+      await runs.deleteRun(runId);
+      expectEqual(await bench.store.runs.headSeq(runId), 1, 'after the restore was abandoned one tenant has it');
+    },
+  }),
+  runsCase({
     id: 'runs/restore-spares-other-runs',
     title: 'a restore does not overwrite a different run, a run that has grown or a run of another tenant',
     proves: ['RUN-15', 'GEN-10'],

@@ -1,0 +1,23 @@
+/**
+ * Options that version 0.1 knew by another name. They are refused by name: if they were ignored, a conditional write would
+ * become an unconditional one.
+ */
+import { invalidArgument } from '../contracts/errors.ts';
+
+/** Old names and new ones, by the call that takes them. */
+const RENAMED = {
+  deleteRun: { atSeq: 'expectedSeq' },
+  archiveRun: { atSeq: 'expectedSeq', rewrites: 'expectedRewrites' },
+  feed: { after: 'cursor' },
+  swap: { expect: 'expected', revision: 'expectedRevision' },
+  memory: { ifVersion: 'expectedVersion' },
+} satisfies Record<string, Readonly<Record<string, string>>>;
+
+/** Throws `INVALID_ARGUMENT` if the options of a call have a member under its old name. */
+export function refuseOldNames(call: keyof typeof RENAMED, options: unknown): void {
+  if (typeof options !== 'object' || options === null) return;
+  for (const [old, name] of Object.entries(RENAMED[call])) {
+    if ((options as Record<string, unknown>)[old] !== undefined)
+      throw invalidArgument(old, `absent; it is called ${name} now`);
+  }
+}
