@@ -9,6 +9,11 @@ export const OLD_CLIENT_NEW_SERVER: Readonly<Record<string, string>> = {
   'runs/retried-write-keeps-its-ids': '0.1 does not fill in the envelope of appendEvent',
   'runs/faults-are-reported-together': '0.1 reads only the first fault of an answer',
   'runs/handle-takes-append-options': '0.1 takes no options of an append in a handle',
+  'general/admin-lists-artifacts': '0.1 has no admin.listArtifacts',
+  'general/admin-artifact-lists-stay-in-the-view': '0.1 has no admin.listArtifacts',
+  'general/admin-counts-artifacts': '0.1 has no admin.artifactTotals',
+  'artifacts/parts-come-back': '0.1 reads only whole artifacts',
+  'artifacts/parts-keep-to-their-scope': '0.1 reads only whole artifacts',
   'runs/full-refresh-starts-over': '0.1 does not send the option full of refreshSnapshot',
   'runs/export-has-the-whole-run': '0.1 has no runs.position',
   'runs/restored-payloads-can-be-read':
@@ -32,6 +37,9 @@ export const OLD_CLIENT_NEW_SERVER: Readonly<Record<string, string>> = {
 export const NEW_CLIENT_OLD_SERVER: Readonly<Record<string, string>> = {
   'general/admin-carries-consumed-pauses': '0.1 carries no consumed pauses',
   'general/admin-lists-removed-runs': '0.1 has no route for it',
+  'general/admin-lists-artifacts': '0.1 has no route for it',
+  'general/admin-artifact-lists-stay-in-the-view': '0.1 has no route for it',
+  'general/admin-counts-artifacts': '0.1 has no route for it',
   'general/erased-sessions-leave-a-mark': '0.1 leaves no mark of an erased session',
   'runs/faults-are-reported-together': '0.1 reports only the first fault',
   'runs/batch-partly-refused-is-unknown': '0.1 calls a batch that was partly written rejected',

@@ -29,6 +29,17 @@ class Artifacts(StoreCase):
         self.assertEqual(await self.artifacts.get_ref(ref.id), ref)
         self.assertTrue(await self.artifacts.exists(ref.id))
 
+    async def test_return_a_part_of_their_bytes(self) -> None:
+        data = bytes(range(256)) * 2_000
+        ref = await self.artifacts.put_bytes(data)
+        parts = [(0, None), (0, 1), (7, 7), (262_143, 262_145), (511_999, None), (5, 600_000), (512_000, None)]
+        for start, end in [*parts, (10**9, None)]:
+            self.assertEqual(await self.artifacts.get(ref.id, start=start, end=end), data[start:end], (start, end))
+            self.assertIsNone(await self.artifacts.get("unknown", start=start, end=end))
+        for field, bad in (("start", {"start": -1}), ("start", {"start": 1.5}), ("end", {"start": 3, "end": 2})):
+            failure = await self.failure_of(self.artifacts.get(ref.id, **bad))
+            self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", field))
+
     async def test_can_be_text_or_empty(self) -> None:
         ref = await self.artifacts.put_text("日本語 🌊")
         self.assertEqual((ref.mime_type, ref.scope), ("text/plain", None))

@@ -49,6 +49,7 @@ class Answer:
     """A successful response."""
 
     body: bytes
+    status: int = 200
 
     def json(self) -> Any:
         """Parses the body as JSON."""
@@ -180,7 +181,7 @@ class Transport:
             if connection is not None:
                 pool.give_back(connection)
         if 200 <= head.status < 300:
-            return Answer(body)
+            return Answer(body, head.status)
         raise _error_of_answer(head, body, request.write)
 
     def _head_of(self, request: Request, timeout_ms: int | None) -> bytes:

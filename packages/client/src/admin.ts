@@ -53,6 +53,16 @@ export function httpAdmin(transport: Transport, { documentBytes }: StoreLimits):
       return transport.call({ ...targetOf('GET /v1/admin/removed-runs'), query }, options);
     },
 
+    async listArtifacts(options) {
+      const query = { ...pageIn(options), ...tenantIn(options) };
+      return transport.call({ ...targetOf('GET /v1/admin/artifacts'), query }, options);
+    },
+
+    async artifactTotals(options) {
+      const query = { ...pageIn(options), ...tenantIn(options) };
+      return transport.call({ ...targetOf('GET /v1/admin/artifact-totals'), query }, options);
+    },
+
     async check(options) {
       const request = { ...targetOf('GET /v1/admin/check'), query: pageIn(options) };
       return transport.call(request, options);

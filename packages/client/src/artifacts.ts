@@ -3,12 +3,15 @@ import {
   type ArtifactAccess,
   type ArtifactScope,
   type ArtifactStore,
+  type ByteRange,
   type CallOptions,
+  checkByteRange,
   checkDuration,
   checkLimit,
   checkObject,
   checkOptionalDuration,
   invalidArgument,
+  isTidemarkError,
   type PutArtifactOptions,
   type StoreLimits,
   type StoreWrite,
@@ -67,8 +70,21 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
     },
 
     async getStream(id, access) {
+      const range = checkByteRange(access);
       const request = { ...targetOf('GET /v1/artifacts/{id}', { id }), query: within(access?.scope) };
-      return (await transport.openOrNull(request, access))?.chunks ?? null;
+      const isWhole = range.start === 0 && range.end === Number.MAX_SAFE_INTEGER;
+      if (isWhole) return (await transport.openOrNull(request, access))?.chunks ?? null;
+      // HTTP has no empty ranges.
+      if (range.start === range.end) return (await artifacts.exists(id, access)) ? nothing() : null;
+      try {
+        const part = await transport.openOrNull({ ...request, headers: { range: rangeText(range) } }, access);
+        if (part === null) return null;
+        // A server of version 0.1 sends the whole.
+        return part.response.status === 206 ? part.chunks : cut(part.chunks, range);
+      } catch (error) {
+        if (isTidemarkError(error, 'INVALID_ARGUMENT') && error.field === 'range') return nothing();
+        throw error;
+      }
     },
 
     async getRef(id, access) {
@@ -103,6 +119,22 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
 
 function checkScope(scope: ArtifactScope): ArtifactScope {
   return checkObject(scope, 'scope') as ArtifactScope;
+}
+
+function rangeText({ start, end }: ByteRange): string {
+  return `bytes=${start}-${end === Number.MAX_SAFE_INTEGER ? '' : end - 1}`;
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+async function* cut(chunks: AsyncIterable<Uint8Array>, { start, end }: ByteRange): AsyncGenerator<Uint8Array> {
+  let at = 0;
+  for await (const chunk of chunks) {
+    const part = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at));
+    at += chunk.length;
+    if (part.length > 0) yield part;
+    if (at >= end) return;
+  }
 }
 
 async function joined(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

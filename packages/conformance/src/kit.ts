@@ -2,7 +2,7 @@
  * Conformance cases and their inputs. The kit depends on no test runner and no engine: a case takes a store and throws
  * when a promise is broken.
  */
-import type { Capability, PayloadCodec, Store } from '@tidemark/core';
+import type { ArtifactRetention, Capability, PayloadCodec, Store } from '@tidemark/core';
 import type { RunEngine } from '@tidemark/core/engine';
 
 export type Domain = 'general' | 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts';
@@ -46,6 +46,8 @@ export interface StoreUnderTest {
    * `assembleStore`.
    */
   withRuns?: (change: RunEngineChange) => Store;
+  /** Returns the same data with other limits of artifacts. The kit supplies it for stores made by `assembleStore`. */
+  withRetention?: (change: Partial<ArtifactRetention>) => Store;
   /** Moves the store's clock forward. Without it, cases wait in real time. */
   advance?: (ms: number) => void | Promise<void>;
   /** Sets the store's wall clock back without affecting elapsed time. Omit it if the clock cannot be set. */
@@ -93,6 +95,11 @@ export interface Bench {
    * cannot reach the engine. The case then tests the same promise from outside only.
    */
   withRuns(change: RunEngineChange): Store | null;
+  /**
+   * Returns the tenant's view with other limits of artifacts, or `null` if the kit cannot reach the engine. The case then
+   * tests only what holds within the limits.
+   */
+  withRetention(change: Partial<ArtifactRetention>): Store | null;
   /** Advances the store's clock, or waits. */
   pass(ms: number): Promise<void>;
   /** Sets the store's wall clock back if that is possible. The case must pass either way. */

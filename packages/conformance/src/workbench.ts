@@ -1,7 +1,7 @@
 /** Opens the store under test for the first case and gives each case a bench with its own tenant. */
 import { randomUUID } from 'node:crypto';
 import type { Capability, Store } from '@tidemark/core';
-import { engineOf, sleep, withCodec, withRuns } from '@tidemark/core/engine';
+import { engineOf, sleep, withCodec, withRetention, withRuns } from '@tidemark/core/engine';
 import type { Bench, ConformanceCase, ModelSettings, StoreFactory, StoreUnderTest } from './kit.ts';
 import { closesStore } from './select.ts';
 
@@ -104,6 +104,7 @@ export class Workbench {
           throw new Error('This store under test takes no codec; the case must declare that it needs it');
         return under.withCodec(codec).forTenant(tenantId);
       },
+      withRetention: (change) => under.withRetention?.(change).forTenant(tenantId) ?? null,
       withRuns: (change) => under.withRuns?.(change).forTenant(tenantId) ?? null,
       pass: async (ms) => {
         if (under.advance) await under.advance(ms);
@@ -136,6 +137,7 @@ async function openStore(factory: StoreFactory): Promise<StoreUnderTest> {
   const under = 'store' in made ? { ...made } : { store: made };
   if (engineOf(under.store)) {
     under.withCodec ??= (codec) => withCodec(under.store, codec)!;
+    under.withRetention ??= (change) => withRetention(under.store, change)!;
     under.withRuns ??= (change) => withRuns(under.store, change)!;
   }
   return under;

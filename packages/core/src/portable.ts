@@ -8,7 +8,14 @@ export { corruptValue, Damage } from './checks/damage.ts';
 export { encodeJson } from './checks/json.ts';
 export { checkKeyRange } from './checks/key-range.ts';
 export { checkLabels } from './checks/labels.ts';
-export { checkDuration, checkInteger, checkLimit, checkOptionalDuration } from './checks/numbers.ts';
+export {
+  type ByteRange,
+  checkByteRange,
+  checkDuration,
+  checkInteger,
+  checkLimit,
+  checkOptionalDuration,
+} from './checks/numbers.ts';
 export { refuseOldNames } from './checks/renamed.ts';
 export {
   checkId,

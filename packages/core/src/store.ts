@@ -10,6 +10,7 @@ import { Payloads } from './codec/payloads.ts';
 import { TENANT_PARTS, type TenantPart } from './contracts/admin.ts';
 import { AGENT_PARTS } from './contracts/agents.ts';
 import type { HeadWentBack } from './contracts/alerts.ts';
+import type { ArtifactRetention } from './contracts/artifacts.ts';
 import type { PayloadCodec } from './contracts/codec.ts';
 import type { CallOptions } from './contracts/common.ts';
 import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
@@ -107,6 +108,15 @@ export function recordsOf(store: Store, part: RunPart): RunEventRecord[] {
 export function withCodec(store: Store, codec: PayloadCodec): Store | null {
   const parts = assembled.get(store);
   return parts ? assembleStore(parts.context.encodingBy(codec), parts.engine) : null;
+}
+
+/**
+ * Returns a store over the same data with other limits of artifacts, or `null` if `assembleStore` did not make it. It
+ * closes with the original.
+ */
+export function withRetention(store: Store, change: Partial<ArtifactRetention>): Store | null {
+  const parts = assembled.get(store);
+  return parts ? assembleStore(parts.context.retaining(change), parts.engine) : null;
 }
 
 /**

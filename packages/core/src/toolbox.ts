@@ -46,6 +46,7 @@ export {
   recordsOf,
   withCodec,
   withRecords,
+  withRetention,
   withRuns,
 } from './store.ts';
 export { artifactSweep, Cleaner, type CleaningStep, onceInAWhile, sweeping } from './tools/cleaner.ts';

@@ -7,6 +7,7 @@ import {
   type BlobInfo,
   type BlobSource,
   type Blobs,
+  type ChunkRange,
   corruptValue,
   type EngineCall,
   type RecordName,
@@ -97,12 +98,19 @@ export class NatsBlobs implements Blobs {
     }
   }
 
-  async get(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null> {
+  async get(
+    tenantId: string,
+    sha256: string,
+    { from, to }: ChunkRange,
+    call: EngineCall,
+  ): Promise<AsyncIterable<Uint8Array> | null> {
     const [record] = await this.#parts.records.get([nameOf(tenantId, sha256)], call);
-    return record ? this.#chunks(textOf(record, 'upload'), Number(textOf(record, 'chunks')), call) : null;
+    if (!record) return null;
+    const range = { from, to: Math.min(to, Number(textOf(record, 'chunks'))) };
+    return this.#chunks(textOf(record, 'upload'), range, call);
   }
 
-  async *#chunks(upload: string, count: number, call: EngineCall): AsyncGenerator<Uint8Array> {
+  async *#chunks(upload: string, { from, to }: ChunkRange, call: EngineCall): AsyncGenerator<Uint8Array> {
     const reads: Promise<Uint8Array>[] = [];
     const read = async (at: number) => {
       const message = await this.#parts.messages.last(this.#chunk(upload, at), call);
@@ -111,13 +119,13 @@ export class NatsBlobs implements Blobs {
       if (!isIntact(message.subject, message.headers, message.data)) throw corruptValue('artifact chunk', String(at));
       return new Uint8Array(message.data);
     };
-    for (let at = 0; at < count; at++) {
-      while (reads.length < Math.min(count, at + AHEAD)) {
-        const reading = read(reads.length);
+    for (let at = from; at < to; at++) {
+      while (from + reads.length < Math.min(to, at + AHEAD)) {
+        const reading = read(from + reads.length);
         reading.catch(() => {});
         reads.push(reading);
       }
-      yield await reads[at]!;
+      yield await reads[at - from]!;
     }
   }
 

@@ -7,6 +7,8 @@ import {
   type BlobInfo,
   type BlobSource,
   type Blobs,
+  CHUNK_BYTES,
+  type ChunkRange,
   corruptValue,
   type EngineCall,
   type StagedBlob,
@@ -17,9 +19,7 @@ import type { Commands } from './commands.ts';
 import type { Layout } from './layout.ts';
 import { excluded, type LexicalRange, mergeLexical } from './lexical.ts';
 import { ADD_PIECE, KEEP_BLOB, REMOVE_BLOB } from './scripts.ts';
-
-/** How long the remains of an interrupted upload stay. */
-const UPLOAD_LIVES_MS = 3_600_000;
+import { StagedPieces, UPLOAD_LIVES_MS } from './staged-pieces.ts';
 
 class RedisBlobs implements Blobs {
   readonly #commands: Commands;
@@ -30,34 +30,47 @@ class RedisBlobs implements Blobs {
     this.#layout = layout;
   }
 
-  async stage(tenantId: string, source: BlobSource): Promise<StagedBlob> {
-    const pieces: Uint8Array[] = [];
+  async stage(tenantId: string, source: BlobSource, call: EngineCall): Promise<StagedBlob> {
+    const pieces = new StagedPieces(this.#commands, this.#layout, tenantId);
     let size = 0;
-    for await (const chunk of source.chunks) {
-      // Redis has no empty lists. Artifacts are bounded: the pieces are held in memory until their hash, their name, is
-      // known.
-      if (chunk.length > 0) pieces.push(new Uint8Array(chunk));
-      size += chunk.length;
+    try {
+      for await (const chunk of source.chunks) {
+        // Redis has no empty lists.
+        if (chunk.length > 0) await pieces.add(chunk, call);
+        size += chunk.length;
+      }
+    } catch (error) {
+      await pieces.discard(call).catch(() => {});
+      throw error;
     }
     const sha256 = source.sha256();
     return {
       keep: async (call) => {
         const keys = this.#keys(tenantId, sha256);
-        const sums = pieces.map((piece, at) => pieceSum(tenantId, sha256, at, piece)).join(' ');
-        if (await this.#keep(keys, size, sums, call)) return true;
-        return (await this.#upload(keys, pieces, call)) && (await this.#keep(keys, size, sums, call));
+        // Bytes that are already stored keep their checksums.
+        if (await this.#keep(keys, size, '', call)) return true;
+        const sums = await this.#upload(keys, pieces, (at, piece) => pieceSum(tenantId, sha256, at, piece), call);
+        return sums !== null && (await this.#keep(keys, size, sums.join(' '), call));
       },
-      discard: async () => {},
+      discard: (call) => pieces.discard(call),
     };
   }
 
-  /** Returns false when the pieces have expired because the upload took too long. */
-  async #upload({ bucket, upload }: BlobKeys, pieces: readonly Uint8Array[], call: EngineCall): Promise<boolean> {
-    for (const [at, piece] of pieces.entries()) {
-      const args = [String(at), Buffer.from(piece), String(UPLOAD_LIVES_MS)];
-      if ((await this.#commands.write(bucket, ADD_PIECE, [upload], args, call)) !== 1) return false;
+  /** Returns the checksums, or `null` when pieces have expired because the upload took too long. */
+  async #upload(
+    { bucket, upload }: BlobKeys,
+    pieces: StagedPieces,
+    sumOf: (at: number, piece: Uint8Array) => string,
+    call: EngineCall,
+  ): Promise<string[] | null> {
+    const sums: string[] = [];
+    for await (const piece of pieces.read(call)) {
+      if (piece === null) return null;
+      const args = [String(sums.length), Buffer.from(piece), String(UPLOAD_LIVES_MS)];
+      if ((await this.#commands.write(bucket, ADD_PIECE, [upload], args, call)) !== 1) return null;
+      sums.push(sumOf(sums.length, piece));
     }
-    return true;
+    return sums;
   }
 
   async #keep(keys: BlobKeys, size: number, sums: string, call: EngineCall): Promise<boolean> {
@@ -67,23 +80,29 @@ class RedisBlobs implements Blobs {
     return (await this.#commands.write(bucket, KEEP_BLOB, names, args, call)) === 1;
   }
 
-  async get(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null> {
+  async get(
+    tenantId: string,
+    sha256: string,
+    range: ChunkRange,
+    call: EngineCall,
+  ): Promise<AsyncIterable<Uint8Array> | null> {
     const keys = this.#keys(tenantId, sha256);
     const reply = await this.#commands.read(keys.bucket, ['HMGET', keys.info, 'size', 'sums'], call);
     const [size, sums] = reply as (Buffer | null)[];
     if (!size) return null;
     const isIntact = (at: number, piece: Uint8Array) =>
       !sums || sums.toString('latin1').split(' ')[at] === pieceSum(tenantId, sha256, at, piece);
-    return this.#pieces(keys, Number(size), isIntact, call);
+    return this.#pieces(keys, Number(size), range, isIntact, call);
   }
 
   async *#pieces(
     { bucket, bytes }: BlobKeys,
     size: number,
+    { from, to }: ChunkRange,
     isIntact: (at: number, piece: Uint8Array) => boolean,
     call: EngineCall,
   ): AsyncGenerator<Uint8Array> {
-    for (let at = 0, read = 0; read < size; at++) {
+    for (let at = from, read = from * CHUNK_BYTES; at < to && read < size; at++) {
       const piece = (await this.#commands.read(bucket, ['LINDEX', bytes, String(at)], call)) as Buffer | null;
       if (!piece) throw new TidemarkError('UNAVAILABLE', 'The bytes were removed while they were read');
       if (!isIntact(at, piece)) throw corruptValue('artifact chunk', String(at));

@@ -25,6 +25,8 @@ export interface Filled {
     | 'tenants'
     | 'traces'
     | 'removed'
+    | 'storedArtifacts'
+    | 'totals'
     | 'check',
     string
   >;
@@ -145,6 +147,8 @@ export async function fill(store: Store): Promise<Filled> {
       tenants: await next(store.admin.listTenants(one)),
       traces: await next(store.admin.listAllTraces(one)),
       removed: await next(store.admin.listRemovedRuns(one)),
+      storedArtifacts: await next(store.admin.listArtifacts({ ...one, tenantId: TENANT })),
+      totals: await next(store.admin.artifactTotals(one)),
       check: await next(store.admin.check(one)),
     },
   };

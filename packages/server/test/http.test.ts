@@ -247,3 +247,71 @@ describe('operators', () => {
     expect(headers.get('content-security-policy')).toContain('sandbox');
   });
 });
+
+describe('parts of artifacts', () => {
+  async function stored(text: string) {
+    const running = await startServer();
+    const { id, sha256 } = await running.store.artifacts.putText(text, { ttl: null });
+    const get = (headers: Record<string, string>, method = 'GET') =>
+      fetch(`${running.url}/v1/artifacts/${id}`, { method, headers });
+    return { ...running, id, sha256, get };
+  }
+
+  it.each([
+    ['bytes=0-0', '0', 'bytes 0-0/10'],
+    ['bytes=3-5', '345', 'bytes 3-5/10'],
+    ['BYTES=7-', '789', 'bytes 7-9/10'],
+    ['bytes=8-99', '89', 'bytes 8-9/10'],
+    ['bytes=-3', '789', 'bytes 7-9/10'],
+    ['bytes=-99', '0123456789', 'bytes 0-9/10'],
+  ])('answers %s with this part', async (range, text, contentRange) => {
+    const { get, sha256 } = await stored('0123456789');
+    const answer = await get({ range });
+    expect([answer.status, await answer.text(), answer.headers.get('content-range')]).toEqual([
+      206,
+      text,
+      contentRange,
+    ]);
+    expect(answer.headers.get('content-length')).toBe(String(text.length));
+    expect(answer.headers.get('etag')).toBe(`"${sha256}"`);
+    expect([answer.headers.has('content-digest'), answer.headers.has('repr-digest')]).toEqual([false, true]);
+  });
+
+  it.each(['bytes=0-1,4-5', 'bytes=5-3', 'bytes=-', 'lines=1-2', 'bytes=a-b', 'bytes=1'])(
+    'sends the whole for %s, which is not one range of bytes',
+    async (range) => {
+      const { get } = await stored('0123456789');
+      const answer = await get({ range });
+      expect([answer.status, await answer.text()]).toEqual([200, '0123456789']);
+      expect(answer.headers.get('accept-ranges')).toBe('bytes');
+    },
+  );
+
+  it.each([
+    ['0123456789', 'bytes=10-'],
+    ['0123456789', 'bytes=10-20'],
+    ['0123456789', 'bytes=-0'],
+    ['', 'bytes=0-'],
+    ['', 'bytes=-5'],
+  ])('of "%s" refuse %s with 416', async (text, range) => {
+    const { get } = await stored(text);
+    const answer = await get({ range });
+    expect([answer.status, answer.headers.get('content-range')]).toEqual([416, `bytes */${text.length}`]);
+    expect(await answer.json()).toMatchObject({ code: 'INVALID_ARGUMENT', field: 'range' });
+  });
+
+  it('are sent only if If-Range names the same bytes', async () => {
+    const { get, sha256 } = await stored('0123456789');
+    expect((await get({ range: 'bytes=0-1', 'if-range': `"${sha256}"` })).status).toBe(206);
+    for (const version of ['"other"', `W/"${sha256}"`, 'Wed, 18 Nov 2026 09:46:26 GMT']) {
+      const answer = await get({ range: 'bytes=50-', 'if-range': version });
+      expect([answer.status, await answer.text()], version).toEqual([200, '0123456789']);
+    }
+  });
+
+  it('are not sent for HEAD', async () => {
+    const { get } = await stored('0123456789');
+    const answer = await get({ range: 'bytes=0-1' }, 'HEAD');
+    expect([answer.status, answer.headers.get('content-length')]).toEqual([200, '10']);
+  });
+});

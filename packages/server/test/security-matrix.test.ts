@@ -412,6 +412,11 @@ describe('the system tenant', () => {
     ])
       expect((await fetch(`${url}/v1/artifacts${path}?scope=${scope}`, { method: method!, headers })).status).toBe(403);
     expect(await artifacts.exists(id)).toBe(true);
+    const cursor = Buffer.from(JSON.stringify(['stored artifacts', SYSTEM_TENANT, null])).toString('base64url');
+    for (const path of ['artifacts', `artifacts?cursor=${cursor}`, 'artifact-totals']) {
+      const answer = await fetch(`${url}/v1/admin/${path}`, { headers });
+      expect([answer.status, await answer.json()], path).toEqual([200, { items: [] }]);
+    }
   });
 
   it('does not appear in streams of changes either', async () => {

@@ -1,8 +1,11 @@
 /** Bodies crafted to fill the server's memory or to keep it busy are refused, and their memory is released. */
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { sqliteStore } from '@tidemark/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { runEvent, send, startServer } from './running.ts';
+import { newFolder, runEvent, send, startServer } from './running.ts';
 import { startSecured } from './security-setup.ts';
 
 const LIMIT_MS = 120_000;
@@ -102,6 +105,44 @@ describe('names in responses', () => {
     expect(text.length).toBeLessThan(1_000);
     const query = await fetch(`${url}/v1/runs?${'x'.repeat(10_000)}=1`);
     expect(((await query.json()) as { field: string }).field).toHaveLength(65);
+  });
+});
+
+describe('uploads of artifacts', () => {
+  it('pass through client and server in chunks, which neither side collects', { timeout: LIMIT_MS }, async () => {
+    const path = join(newFolder(), 'store.db');
+    const { client, url, store } = await startServer({ store: await sqliteStore(path) });
+    const sizes: number[] = [];
+    const stored = () => {
+      const staging = `${path}-artifacts/staging`;
+      if (!existsSync(staging)) return 0;
+      return readdirSync(staging).reduce((sum, name) => sum + statSync(join(staging, name)).size, 0);
+    };
+    async function* source() {
+      for (let n = 1; n <= 20; n++) {
+        yield new Uint8Array(MEGABYTE).fill(n);
+        // The next megabyte is sent only after the server has written most of this one.
+        await expect.poll(stored, { timeout: 20_000 }).toBeGreaterThanOrEqual((n - 2) * MEGABYTE);
+        sizes.push(await reserved(url));
+      }
+    }
+    const { id, sizeBytes } = await client.artifacts.putStream(source(), { timeoutMs: LIMIT_MS });
+    expect(sizeBytes).toBe(20 * MEGABYTE);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(2 * MEGABYTE);
+    expect((await store.artifacts.getRef(id))?.sizeBytes).toBe(sizeBytes);
+    await expect.poll(() => reserved(url)).toBe(0);
+  });
+
+  it('are refused when the budget is used up, and never retried with a source that was read', async () => {
+    const { client, store } = await startServer({ limits: { memoryBytes: MEGABYTE } });
+    let reads = 0;
+    async function* source() {
+      reads++;
+      for (let n = 0; n < 8; n++) yield new Uint8Array(MEGABYTE / 2).fill(n);
+    }
+    await expect(client.artifacts.putStream(source())).rejects.toMatchObject({ field: 'memory' });
+    expect(reads).toBe(1);
+    expect((await store.artifacts.list()).items).toEqual([]);
   });
 });
 

@@ -11,6 +11,14 @@ import { sqlReferences } from './artifacts/references.ts';
 import { eraseReferences, removeBytes } from './artifacts/removal.ts';
 import { readChunks, removeLeftUploads, stageInChunks, stageSmall } from './artifacts/uploads.ts';
 import type { SqlDatabase } from './database.ts';
+import { integerOf, type SqlInteger } from './values.ts';
+
+const COUNT_REFERENCES = `
+  SELECT count(*) AS count FROM @artifacts WHERE tenant_id = ? AND (expires_at IS NULL OR expires_at > ?)`;
+
+const COUNT_BLOBS = `
+  SELECT count(*) AS count, CAST(coalesce(sum(size_bytes), 0) AS BIGINT) AS bytes FROM @artifact_blobs
+  WHERE tenant_id = ?`;
 
 export function sqlArtifacts(db: SqlDatabase, largeBlobs?: LargeBlobs): ArtifactEngine {
   const { removeExpired, ...references } = sqlReferences(db);
@@ -28,12 +36,22 @@ export function sqlArtifacts(db: SqlDatabase, largeBlobs?: LargeBlobs): Artifact
       return stageLarge(db, tenantId, await largeBlobs.stage({ chunks: all, sha256: () => source.sha256() }));
     },
 
-    async getBlob(tenantId, sha256, call) {
+    async getBlob(tenantId, sha256, range, call) {
       const blob = await findBlob(db, tenantId, sha256, call);
       if (blob === null) return null;
-      if (blob.uploadId !== null) return readChunks(db, tenantId, blob.uploadId, call);
+      if (blob.uploadId !== null) return readChunks(db, tenantId, blob.uploadId, range, call);
       if (!largeBlobs) throw noDirectory(sha256);
-      return largeBlobs.get(tenantId, sha256, blob.sums);
+      return largeBlobs.get(tenantId, sha256, blob.sums, range);
+    },
+
+    async totals(tenantId, now, call) {
+      const [references] = await db.read<{ count: SqlInteger }>(COUNT_REFERENCES, [tenantId, now], call);
+      const [blobs] = await db.read<{ count: SqlInteger; bytes: SqlInteger }>(COUNT_BLOBS, [tenantId], call);
+      return {
+        references: integerOf(references!.count),
+        blobs: integerOf(blobs!.count),
+        bytes: integerOf(blobs!.bytes),
+      };
     },
 
     eraseRefs(tenantId, match, limit, call) {

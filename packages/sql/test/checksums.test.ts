@@ -197,6 +197,21 @@ describe('a damaged artifact', () => {
     expect(read).toBe(256 * 1024);
   });
 
+  it('is refused in parts that touch the damaged chunk, and only in these', async () => {
+    const chunk = 256 * 1024;
+    const { id } = await store.artifacts.putBytes(new Uint8Array(2 * chunk + 10).fill(7));
+    damage('UPDATE artifact_chunks SET bytes = zeroblob(length(bytes)) WHERE part = 1');
+    const sizeOf = async (start: number, end: number) => {
+      let read = 0;
+      for await (const it of (await store.artifacts.getStream(id, { start, end }))!) read += it.length;
+      return read;
+    };
+    expect(await sizeOf(chunk - 5, chunk)).toBe(5);
+    expect(await sizeOf(2 * chunk, 2 * chunk + 3)).toBe(3);
+    await expect(sizeOf(chunk - 1, chunk + 1)).rejects.toMatchObject(CORRUPT);
+    await expect(sizeOf(2 * chunk - 1, 2 * chunk)).rejects.toMatchObject(CORRUPT);
+  });
+
   it('is skipped in lists, which name it, when its reference was changed', async () => {
     const one = await store.artifacts.putText('one', { filename: 'one.txt' });
     const two = await store.artifacts.putText('two', { filename: 'two.txt' });

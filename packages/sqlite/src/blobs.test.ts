@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sha256Hex } from '@tidemark/core/engine';
+import { ALL_CHUNKS, sha256Hex } from '@tidemark/core/engine';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { directoryBlobs } from './blobs.ts';
 
@@ -31,7 +31,7 @@ async function store(tenantId: string): Promise<void> {
 }
 
 async function read(tenantId: string): Promise<Buffer | null> {
-  const chunks = await directoryBlobs(directory).get(tenantId, HASH, null);
+  const chunks = await directoryBlobs(directory).get(tenantId, HASH, null, ALL_CHUNKS);
   if (chunks === null) return null;
   const parts: Uint8Array[] = [];
   for await (const chunk of chunks) parts.push(chunk);
@@ -91,7 +91,7 @@ describe('blobs in a directory', () => {
   it('stay readable for an open reader after they are removed', async () => {
     const blobs = directoryBlobs(directory);
     await store('t');
-    const chunks = (await blobs.get('t', HASH, null))![Symbol.asyncIterator]();
+    const chunks = (await blobs.get('t', HASH, null, ALL_CHUNKS))![Symbol.asyncIterator]();
     const first = await chunks.next();
     await blobs.remove('t', HASH);
     let bytes = (first.value as Uint8Array).length;

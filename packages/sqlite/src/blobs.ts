@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TidemarkError } from '@tidemark/core';
-import { corruptValue, sha256Hex } from '@tidemark/core/engine';
+import { type ChunkRange, corruptValue, sha256Hex } from '@tidemark/core/engine';
 import type { LargeBlobs } from '@tidemark/sql';
 import { BLOCK_BYTES, BlockSums, matches } from './block-sums.ts';
 
@@ -34,9 +34,9 @@ export function directoryBlobs(directory: string): LargeBlobs {
       };
     },
 
-    async get(tenantId, sha256, sums) {
+    async get(tenantId, sha256, sums, range) {
       const path = blobFile(directory, tenantId, sha256);
-      return (await isThere(path)) ? readFile(path, sums) : null;
+      return (await isThere(path)) ? readFile(path, sums, range) : null;
     },
 
     async remove(tenantId, sha256) {
@@ -93,12 +93,12 @@ async function writeSynced(
   return { sizeBytes, sums: sums.end() };
 }
 
-/** Yields the bytes of a file, each block after it was compared with its checksum. */
-async function* readFile(path: string, sums: Uint8Array | null): AsyncGenerator<Uint8Array> {
+/** Yields the blocks of a range of a file, each after it was compared with its checksum. */
+async function* readFile(path: string, sums: Uint8Array | null, { from, to }: ChunkRange): AsyncGenerator<Uint8Array> {
   const file = await open(path, 'r').catch((error) => Promise.reject(translate(error, path)));
   try {
-    for (let block = 0; ; block++) {
-      const bytes = await readBlock(file);
+    for (let block = from; block < to; block++) {
+      const bytes = await readBlock(file, block);
       if (bytes.length === 0) return;
       if (sums !== null && !matches(sums, block, bytes)) throw corruptValue('artifact file', path);
       yield bytes;
@@ -110,11 +110,11 @@ async function* readFile(path: string, sums: Uint8Array | null): AsyncGenerator<
 }
 
 /** Reads a whole block, or less at the end of the file. */
-async function readBlock(file: FileHandle): Promise<Uint8Array> {
+async function readBlock(file: FileHandle, block: number): Promise<Uint8Array> {
   const buffer = Buffer.allocUnsafe(BLOCK_BYTES);
   let filled = 0;
   while (filled < BLOCK_BYTES) {
-    const { bytesRead } = await file.read(buffer, filled, BLOCK_BYTES - filled);
+    const { bytesRead } = await file.read(buffer, filled, BLOCK_BYTES - filled, block * BLOCK_BYTES + filled);
     if (bytesRead === 0) break;
     filled += bytesRead;
   }

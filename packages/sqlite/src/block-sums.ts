@@ -1,7 +1,7 @@
 /** Checksums of a file, one per block of 256 KiB. A reader checks each block before returning any of it. */
-import { sumBytes } from '@tidemark/core/engine';
+import { CHUNK_BYTES, sumBytes } from '@tidemark/core/engine';
 
-export const BLOCK_BYTES = 256 * 1024;
+export const BLOCK_BYTES = CHUNK_BYTES;
 const SUM_BYTES = 4;
 
 /** Computes checksums as bytes are written, in pieces of any length. */

@@ -1,10 +1,17 @@
 /** `artifacts`: stored files, by reference and scope. */
 import { createReadStream, existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type ArtifactRef, type ArtifactScope, TidemarkError } from '@tidemark/core';
+import {
+  type ArtifactRef,
+  type ArtifactScope,
+  type ArtifactTotals,
+  invalidArgument,
+  type StoredArtifact,
+  TidemarkError,
+} from '@tidemark/core';
 import { at } from '../cells.ts';
 import { defineCommand } from '../command.ts';
-import { duration, one, text } from '../options.ts';
+import { duration, integer, one, text, toggle } from '../options.ts';
 import type { View } from '../output.ts';
 import { limitOption, upTo } from '../pages.ts';
 import { writeWholeFile } from '../whole-file.ts';
@@ -24,7 +31,7 @@ function toScope({ session, trace, user }: Record<'session' | 'trace' | 'user', 
   };
 }
 
-const ARTIFACTS: View<ArtifactRef> = {
+const ARTIFACTS: View<Omit<ArtifactRef, 'sha256' | 'source'>> = {
   columns: [
     { title: 'ID', of: ({ id }) => id },
     { title: 'NAME', of: ({ filename }) => filename },
@@ -37,18 +44,61 @@ const ARTIFACTS: View<ArtifactRef> = {
   id: ({ id }) => id,
 };
 
+const STORED_ARTIFACTS: View<StoredArtifact> = {
+  columns: [{ title: 'TENANT', of: ({ tenantId }) => tenantId }, ...ARTIFACTS.columns],
+  id: ({ id }) => id,
+};
+
+const TOTALS: View<ArtifactTotals> = {
+  columns: [
+    { title: 'TENANT', of: ({ tenantId }) => tenantId },
+    { title: 'ARTIFACTS', of: ({ references }) => references },
+    { title: 'CONTENTS', of: ({ blobs }) => blobs },
+    { title: 'BYTES', of: ({ bytes }) => bytes },
+  ],
+  id: ({ tenantId }) => tenantId,
+};
+
 const noArtifact = (id: string) => new TidemarkError('NOT_FOUND', `There is no artifact ${JSON.stringify(id)}`);
 
 const list = defineCommand({
   name: 'artifacts list',
   summary: 'List artifacts',
   effect: 'ro',
-  options: { ...SCOPE, limit: limitOption },
-  examples: [{ line: 'artifacts list --session session-1', shows: 'report.txt' }],
+  options: {
+    ...SCOPE,
+    allTenants: toggle('list the artifacts of all tenants, or with --tenant all of that one'),
+    limit: limitOption,
+  },
+  examples: [
+    { line: 'artifacts list --session session-1', shows: 'report.txt' },
+    { line: 'artifacts list --all-tenants', shows: '"tenantId":"default"' },
+  ],
   async run({ store, out, options }) {
-    const { artifacts } = await store();
+    const { artifacts, admin } = await store();
+    if (options.allTenants) {
+      const [part] = Object.keys(toScope(options));
+      if (part !== undefined) throw invalidArgument('all-tenants', 'without --session, --trace and --user');
+      const pages = upTo(options.limit, (page) => admin.listArtifacts(page), out);
+      await out.list(pages, STORED_ARTIFACTS, 'No artifacts found.');
+      return;
+    }
     const pages = upTo(options.limit, (page) => artifacts.list(toScope(options), page), out);
     await out.list(pages, ARTIFACTS, 'No artifacts found.');
+  },
+});
+
+const totals = defineCommand({
+  name: 'artifacts totals',
+  summary: 'Count the artifacts of each tenant',
+  details: 'Equal bytes are stored once per tenant. Bytes without an artifact count until they are swept.',
+  effect: 'ro',
+  options: { limit: limitOption },
+  examples: [{ line: 'artifacts totals', shows: '"references":1' }],
+  async run({ store, out, options, longCall }) {
+    const { admin } = await store();
+    const pages = upTo(options.limit, (page) => admin.artifactTotals({ ...longCall, ...page }), out);
+    await out.list(pages, TOTALS, 'No artifacts found.');
   },
 });
 
@@ -71,14 +121,19 @@ const get = defineCommand({
   summary: 'Read the bytes of an artifact',
   effect: 'ro',
   args: { artifact: ID },
-  options: { to: text('file', 'write to this file instead of stdout') },
+  options: {
+    to: text('file', 'write to this file instead of stdout'),
+    start: integer('n', 'first byte to read, counted from 0'),
+    end: integer('n', 'byte to stop before'),
+  },
   examples: [
+    { line: 'artifacts get $ARTIFACT --start 4 --end 6', shows: 'is' },
     { line: 'artifacts get $ARTIFACT', shows: 'All is well.' },
     { line: 'artifacts get $ARTIFACT --to copy.txt', shows: 'copy.txt' },
   ],
   async run({ store, out, args, options, longCall }) {
     const { artifacts } = await store();
-    const bytes = await artifacts.getStream(args.artifact, longCall);
+    const bytes = await artifacts.getStream(args.artifact, { ...longCall, start: options.start, end: options.end });
     if (!bytes) throw noArtifact(args.artifact);
     if (options.to === undefined) {
       for await (const chunk of bytes) await out.raw(chunk);
@@ -154,4 +209,4 @@ const sweep = defineCommand({
   },
 });
 
-export const artifactCommands = [list, show, get, put, remove, sweep];
+export const artifactCommands = [list, totals, show, get, put, remove, sweep];

@@ -46,6 +46,32 @@ export const BROKEN_ADMINS: readonly BrokenStore[] = [
       },
     }),
   }),
+  broken('artifacts-of-one-tenant', 'lists the artifacts of the first tenant only', 'general/admin-lists-artifacts', {
+    admin: (admin) => ({
+      async listArtifacts(options) {
+        const page = await admin.listArtifacts(options);
+        return { ...page, items: page.items.filter(({ tenantId }) => tenantId === page.items[0]!.tenantId) };
+      },
+    }),
+  }),
+  broken(
+    'artifact-cursors-of-anybody',
+    'follows a cursor to another tenant',
+    'general/admin-artifact-lists-stay-in-the-view',
+    {
+      admin: (admin, whole) => ({
+        listArtifacts: (options) => (options?.cursor ? whole : { admin }).admin.listArtifacts(options),
+      }),
+    },
+  ),
+  broken('artifacts-counted-by-reference', 'counts shared bytes twice', 'general/admin-counts-artifacts', {
+    admin: (admin) => ({
+      async artifactTotals(options) {
+        const { items, ...page } = await admin.artifactTotals(options);
+        return { ...page, items: items.map((it) => ({ ...it, blobs: it.references })) };
+      },
+    }),
+  }),
   broken('consumed-pauses-wait-again', 'stores every pause as waiting', 'general/admin-carries-consumed-pauses', {
     admin: (admin) => ({
       putPause: (pause, options) =>

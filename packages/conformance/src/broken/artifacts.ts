@@ -1,6 +1,6 @@
 /** Broken artifact stores: bytes that leak, vanish or change. */
 import type { ArtifactAccess, ArtifactRef, ArtifactStore } from '@tidemark/core';
-import { type BrokenStore, broken } from './wrap.ts';
+import { type BrokenStore, broken, healthy } from './wrap.ts';
 
 const MOST = 1_000;
 
@@ -30,6 +30,52 @@ export const BROKEN_ARTIFACT_STORES: readonly BrokenStore[] = [
     'artifacts/another-session-sees-nothing',
     {
       artifacts: (artifacts) => ({ delete: (id, access) => artifacts.delete(id, { ...access, scope: undefined }) }),
+    },
+  ),
+
+  broken('parts-end-late', 'includes the byte at the end of a part', 'artifacts/parts-come-back', {
+    artifacts: (artifacts) => ({
+      getStream: (id, options) =>
+        artifacts.getStream(id, options?.end === undefined ? options : { ...options, end: options.end + 1 }),
+    }),
+  }),
+
+  broken(
+    'unscoped-limit-takes-scoped',
+    'removes artifacts of sessions to make room for one without a session',
+    'artifacts/unscoped-are-limited',
+    {
+      artifacts: (artifacts) => ({
+        async putText(text, options) {
+          const ref = await artifacts.putText(text, options);
+          const { items } = await artifacts.list({}, { limit: MOST });
+          for (const { id, scope } of items)
+            if (!options?.scope?.sessionId && scope.sessionId) await artifacts.delete(id);
+          return ref;
+        },
+      }),
+    },
+  ),
+
+  {
+    name: 'unscoped-unlimited',
+    fault: 'stores any number of artifacts without session and trace',
+    caughtBy: 'artifacts/unscoped-are-limited',
+    create() {
+      const under = healthy();
+      return { ...under, withRetention: () => under.store };
+    },
+  },
+
+  broken(
+    'parts-ignore-scope',
+    'returns a part to any session that knows the id',
+    'artifacts/parts-keep-to-their-scope',
+    {
+      artifacts: (artifacts) => ({
+        getStream: (id, options) =>
+          artifacts.getStream(id, options?.start === undefined ? options : { ...options, scope: undefined }),
+      }),
     },
   ),
 

@@ -25,6 +25,24 @@ export const BROKEN_CODECS: readonly BrokenStore[] = [
       decode: (payload, context) => (payload.steps.length === 0 ? payload : codec.decode(payload, context)),
     }),
   ),
+  brokenCodec(
+    'parts-swap-chunks',
+    'returns the first chunk of an artifact for every other one',
+    'artifacts/codec-parts-come-back',
+    (codec) => {
+      let first: EncodedPayload | undefined;
+      return {
+        encode(payload, context) {
+          if (context.kind === 'artifact-bytes' && context.item === '0') first = payload;
+          const isLater = context.kind === 'artifact-bytes' && context.item !== '0';
+          return codec.encode(
+            isLater && first ? { ...first, data: first.data.subarray(0, payload.data.length) } : payload,
+            context,
+          );
+        },
+      };
+    },
+  ),
   brokenCodec('places-shared', 'encodes all payloads for one context', 'general/codec-places-are-apart', (codec) => {
     const anywhere = (context: PayloadContext): PayloadContext => ({ ...context, owner: 'anything', item: undefined });
     return { encode: (payload, context) => codec.encode(payload, anywhere(context)) };

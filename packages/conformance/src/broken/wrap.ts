@@ -21,6 +21,7 @@ import {
   startsAnew,
   withCodec,
   withRecords,
+  withRetention,
   withRuns,
 } from '@tidemark/core/engine';
 import type { RunEngineChange, StoreUnderTest } from '../kit.ts';
@@ -130,6 +131,7 @@ export function broken(
         ...under,
         store: override(under.store, faults, now),
         withCodec: (codec) => override(withCodec(under.store, codec)!, faults, now),
+        withRetention: (change) => override(withRetention(under.store, change)!, faults, now),
         withRuns: (change) => override(withRuns(under.store, change)!, faults, now),
       };
     },

@@ -13,6 +13,7 @@ import { firstAfter } from '../kv/order.ts';
 import { checkTenant } from '../runs/view.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { cursorKey, pageOf } from '../tools/paging.ts';
+import { artifactTotals, listArtifacts } from './artifacts.ts';
 import { checkPage } from './check.ts';
 import type { AdminEngines } from './engines.ts';
 import { eraseSession } from './erase-session.ts';
@@ -101,6 +102,14 @@ export function createAdmin(
 
     async putPause(pause, options) {
       return putPause(context, agents.pauses, tenantOf(options?.tenantId), pause, options);
+    },
+
+    async listArtifacts(options) {
+      return listArtifacts(context, engines, checkTenant(view, options?.tenantId), options);
+    },
+
+    async artifactTotals(options) {
+      return artifactTotals(context, engines, checkTenant(view, options?.tenantId), options);
     },
 
     check: (options) => checkPage(context, engines, runs, options),

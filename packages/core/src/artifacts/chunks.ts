@@ -1,9 +1,8 @@
 /** Streams of artifact bytes: even chunks of at most 256 KiB, counted and hashed in transit (AGT-11). */
 import { createHash } from 'node:crypto';
+import type { ByteRange } from '../checks/numbers.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
-import type { BlobSource } from '../engine/artifacts.ts';
-
-const CHUNK_BYTES = 256 * 1024;
+import { type BlobSource, CHUNK_BYTES, type ChunkRange } from '../engine/artifacts.ts';
 
 /** A blob source over a stream of chunks of any size. `check` gets the size so far and may throw to stop. */
 export class HashedChunks implements BlobSource {
@@ -75,6 +74,30 @@ export async function* verified(
     yield chunk;
   }
   if (seen !== sizeBytes || hash.digest('hex') !== sha256) throw corrupt(sha256);
+}
+
+/** Returns the chunks that contain a range of bytes. */
+export function chunksAround({ start, end }: ByteRange): ChunkRange {
+  return { from: Math.floor(start / CHUNK_BYTES), to: Math.ceil(end / CHUNK_BYTES) };
+}
+
+/**
+ * Cuts a range of bytes out of the chunks around it. Throws if a chunk is missing or has another size than it was
+ * stored with.
+ */
+export async function* cut(
+  chunks: AsyncIterable<Uint8Array>,
+  range: ByteRange,
+  { sha256, sizeBytes }: { sha256: string; sizeBytes: number },
+): AsyncGenerator<Uint8Array> {
+  let at = chunksAround(range).from * CHUNK_BYTES;
+  for await (const chunk of chunks) {
+    if (chunk.length !== Math.min(CHUNK_BYTES, sizeBytes - at)) throw corrupt(sha256);
+    yield chunk.subarray(Math.max(0, range.start - at), range.end - at);
+    at += chunk.length;
+    if (at >= range.end) return;
+  }
+  throw corrupt(sha256);
 }
 
 export function corrupt(sha256: string): TidemarkError {

@@ -1,10 +1,11 @@
-/** Makes room for a new artifact in its session and trace, while other clients store and read. */
+/** Makes room for a new artifact in its session and trace, or beside those with neither, while other clients store and read. */
 
 import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { type Candidate, planEviction } from './retention.ts';
 import { type CheckedScope, isLive } from './scopes.ts';
+import { roomsOf, type UnscopedRooms } from './unscoped-room.ts';
 
 const NEIGHBOURS_PAGE = 1_000;
 /** How often to plan again because concurrent calls changed the references. */
@@ -13,10 +14,12 @@ const MOST_PLANS = 5;
 export class Eviction {
   readonly #context: Pick<StoreContext, 'clock' | 'retention'>;
   readonly #engine: ArtifactEngine;
+  readonly #rooms: UnscopedRooms;
 
   constructor(context: Pick<StoreContext, 'clock' | 'retention'>, engine: ArtifactEngine) {
     this.#context = context;
     this.#engine = engine;
+    this.#rooms = roomsOf(context.retention);
   }
 
   /**
@@ -27,7 +30,24 @@ export class Eviction {
     const { owner, sessionId, traceId } = scope;
     const session = sessionId === null ? null : await this.#neighbours(owner, { sessionId }, id, call);
     const trace = traceId === null ? null : await this.#neighbours(owner, { traceId }, id, call);
+    if (session === null && trace === null) return this.#planUnscoped(owner, id, sizeBytes, call);
     return planEviction(sizeBytes, { session, trace }, this.#context.retention);
+  }
+
+  /** Plans for an artifact without session and trace. Does not read the others while there is known to be room. */
+  async #planUnscoped(owner: string, id: string, sizeBytes: number, call: EngineCall): Promise<Candidate[]> {
+    const { retention, clock } = this.#context;
+    const now = clock();
+    if (this.#rooms.take(owner, sizeBytes, now)) return [];
+    const unscoped = await this.#neighbours(owner, { isUnscoped: true }, id, call);
+    const evicted = planEviction(sizeBytes, { session: null, trace: null, unscoped }, retention);
+    const bytesOf = (rows: readonly Candidate[]) => rows.reduce((sum, row) => sum + row.sizeBytes, 0);
+    const room = {
+      count: retention.maxUnscopedCount - unscoped.length - 1 + evicted.length,
+      bytes: retention.maxUnscopedBytes - bytesOf(unscoped) - sizeBytes + bytesOf(evicted),
+    };
+    this.#rooms.counted(owner, room, now);
+    return evicted;
   }
 
   /** Evicts the planned references. Keeps those stored or read since, and plans others instead. */

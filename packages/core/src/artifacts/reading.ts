@@ -1,11 +1,12 @@
 /** Reads the bytes of artifacts while other clients remove them: a read returns the whole artifact or none of it. */
+import type { ByteRange } from '../checks/numbers.ts';
 import { checkReference, decodeChunks, describeBlob } from '../codec/blobs.ts';
 import { isEnvelope } from '../codec/envelope.ts';
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
-import type { ArtifactEngine, ArtifactRow } from '../engine/artifacts.ts';
+import { ALL_CHUNKS, type ArtifactEngine, type ArtifactRow } from '../engine/artifacts.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { StoreContext } from '../tools/context.ts';
-import { corrupt, verified } from './chunks.ts';
+import { chunksAround, corrupt, cut, verified } from './chunks.ts';
 import { type CheckedScope, isLive, isWithin } from './scopes.ts';
 
 /** Retries for artifacts that are removed and stored again while they are read. */
@@ -65,10 +66,11 @@ export class Reading {
     return bytes;
   }
 
-  /** Yields the bytes in chunks. Fails with `NOT_FOUND` when the artifact is removed during the read. */
-  async *stream(scope: CheckedScope, row: ArtifactRow, call: EngineCall): AsyncGenerator<Uint8Array> {
+  /** Yields a range of the bytes in chunks. Fails with `NOT_FOUND` when the artifact is removed during the read. */
+  async *stream(scope: CheckedScope, row: ArtifactRow, range: ByteRange, call: EngineCall): AsyncGenerator<Uint8Array> {
+    const isWhole = range.start === 0 && range.end >= row.sizeBytes;
     try {
-      yield* this.chunks(scope.owner, row, call);
+      yield* isWhole ? this.chunks(scope.owner, row, call) : this.#part(scope.owner, row, range, call);
     } catch (error) {
       if (!isTidemarkError(error, 'STORAGE_ERROR', 'CORRUPT_VALUE', 'UNAVAILABLE')) throw error;
       if ((await this.find(row.id, scope, call)) !== null) throw error;
@@ -80,9 +82,26 @@ export class Reading {
   async *chunks(owner: string, row: ArtifactRow, call: EngineCall): AsyncGenerator<Uint8Array> {
     const { payloads } = this.#context;
     const { sha256 } = describeBlob(payloads, owner, row);
-    const chunks = await this.#engine.getBlob(owner, row.sha256, call);
+    const chunks = await this.#engine.getBlob(owner, row.sha256, ALL_CHUNKS, call);
     if (chunks === null) throw corrupt(sha256);
     const decoded = isEnvelope(row.source) ? decodeChunks(payloads, owner, chunks) : chunks;
     yield* verified(decoded, { sha256, sizeBytes: row.sizeBytes });
+  }
+
+  /**
+   * Yields a range of the bytes. Reads only the chunks around it; the stored form of a codec is read from its
+   * beginning. The hash covers all bytes, so a part is checked by the checksums of its chunks and by the codec.
+   */
+  async *#part(owner: string, row: ArtifactRow, range: ByteRange, call: EngineCall): AsyncGenerator<Uint8Array> {
+    const { payloads } = this.#context;
+    const { sha256 } = describeBlob(payloads, owner, row);
+    const { sizeBytes } = row;
+    const wanted = { start: range.start, end: Math.min(range.end, sizeBytes) };
+    if (wanted.start >= wanted.end) return;
+    const { from, to } = chunksAround(wanted);
+    const isEncoded = isEnvelope(row.source);
+    const chunks = await this.#engine.getBlob(owner, row.sha256, isEncoded ? ALL_CHUNKS : { from, to }, call);
+    if (chunks === null) throw corrupt(sha256);
+    yield* cut(isEncoded ? decodeChunks(payloads, owner, chunks, from) : chunks, wanted, { sha256, sizeBytes });
   }
 }

@@ -35,6 +35,17 @@ describe('planEviction (AGT-11)', () => {
     expect(() => planEviction(50, session, limits({ maxSessionBytes: 40 }))).toThrow(exceeded);
   });
 
+  it('limits references with neither session nor trace, and frees a 64th of a large limit', () => {
+    const among = (unscoped: Candidate[]) => ({ session: null, trace: null, unscoped });
+    expect(planned(10, among(ROWS), limits({ maxUnscopedCount: 3 }))).toEqual(['c']);
+    expect(planned(10, among(ROWS), limits({ maxUnscopedBytes: 25 }))).toEqual(['c', 'b']);
+    const many = Array.from({ length: 6_400 }, (_, n) => candidate(`${n}`, 1, n));
+    expect(planned(1, among(many.slice(1)), limits({ maxUnscopedCount: 6_400 }))).toEqual([]);
+    expect(planned(1, among(many), limits({ maxUnscopedCount: 6_400 }))).toHaveLength(101);
+    const full = expect.objectContaining({ code: 'LIMIT_EXCEEDED', field: 'scope' });
+    expect(() => planEviction(1, among(ROWS), limits({ maxUnscopedCount: 3, strategy: 'none' }))).toThrow(full);
+  });
+
   it('throws for an artifact above the maximum size', () => {
     checkArtifactSize(10, limits({ maxArtifactBytes: 10 }));
     const tooLarge = expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE' });

@@ -9,11 +9,26 @@ import type { ArtifactRow } from '../engine/artifacts.ts';
 /** The properties of a reference that planning needs. */
 export type Candidate = Pick<ArtifactRow, 'id' | 'sizeBytes' | 'createdAt' | 'accessedAt'>;
 
-/** The other live references of the artifact's session and trace; `null` when it has no session or trace. */
+/**
+ * The other live references of the artifact's session and trace; `null` when it has no session or trace. `unscoped` has
+ * those of its tenant with neither, `null` when it has one or there is known to be room.
+ */
 export interface Neighbours {
   session: readonly Candidate[] | null;
   trace: readonly Candidate[] | null;
+  unscoped?: readonly Candidate[] | null;
 }
+
+type Owner = 'session' | 'trace' | 'unscoped';
+
+interface Limit {
+  bytes: number;
+  count: number;
+}
+
+/** Limits from which on an eviction makes more room than needed. */
+const LARGE: Limit = { bytes: 1024 ** 3, count: 1_000 };
+const SPARE = 64;
 
 /** Throws `PAYLOAD_TOO_LARGE` for an artifact above the maximum size. */
 export function checkArtifactSize(sizeBytes: number, retention: ArtifactRetention): void {
@@ -24,33 +39,45 @@ export function checkArtifactSize(sizeBytes: number, retention: ArtifactRetentio
   });
 }
 
-/** Returns the references to evict, in order, so that a new artifact fits its trace and its session. */
+/**
+ * Returns the references to evict, in order, so that a new artifact fits its trace and its session, or beside those with
+ * neither.
+ */
 export function planEviction(sizeBytes: number, neighbours: Neighbours, retention: ArtifactRetention): Candidate[] {
   const evicted = new Map<string, Candidate>();
   const { maxTraceBytes, maxTraceCount, maxSessionBytes, maxSessionCount } = retention;
   // The trace first: references evicted for it also make room in the session.
   makeRoom('trace', sizeBytes, neighbours.trace, { bytes: maxTraceBytes, count: maxTraceCount });
   makeRoom('session', sizeBytes, neighbours.session, { bytes: maxSessionBytes, count: maxSessionCount });
+  const { maxUnscopedBytes, maxUnscopedCount } = retention;
+  makeRoom('unscoped', sizeBytes, neighbours.unscoped ?? null, { bytes: maxUnscopedBytes, count: maxUnscopedCount });
   return [...evicted.values()];
 
-  function makeRoom(
-    owner: 'session' | 'trace',
-    size: number,
-    candidates: readonly Candidate[] | null,
-    limit: { bytes: number; count: number },
-  ): void {
+  function makeRoom(owner: Owner, size: number, candidates: readonly Candidate[] | null, limit: Limit): void {
     if (candidates === null) return;
     const left = candidates.filter(({ id }) => !evicted.has(id)).sort(byStrategy(retention.strategy));
     let bytes = left.reduce((sum, candidate) => sum + candidate.sizeBytes, size);
     let count = left.length + 1;
-    while (bytes > limit.bytes || count > limit.count) {
+    const isAbove = (most: Limit) => bytes > most.bytes || count > most.count;
+    if (!isAbove(limit)) return;
+    const goal = owner === 'unscoped' ? belowLimit(limit) : limit;
+    while (isAbove(goal)) {
       const next = retention.strategy === 'none' ? undefined : left.shift();
-      if (!next) throw limitExceeded(owner, limit);
+      if (!next && isAbove(limit)) throw limitExceeded(owner, limit);
+      if (!next) return;
       evicted.set(next.id, next);
       bytes -= next.sizeBytes;
       count--;
     }
   }
+}
+
+/** Leaves a 64th of a large limit free, so that not every further artifact has to read and evict others. */
+function belowLimit({ bytes, count }: Limit): Limit {
+  return {
+    bytes: bytes < LARGE.bytes ? bytes : bytes - Math.floor(bytes / SPARE),
+    count: count < LARGE.count ? count : count - Math.floor(count / SPARE),
+  };
 }
 
 /** Sorts references to evict first to the front. Ids break ties of times. */
@@ -61,10 +88,11 @@ function byStrategy(strategy: ArtifactRetention['strategy']): (a: Candidate, b: 
   };
 }
 
-function limitExceeded(owner: 'session' | 'trace', limit: { bytes: number; count: number }): TidemarkError {
-  const rule = `at most ${limit.count} artifacts and ${limit.bytes} bytes in a ${owner}`;
+function limitExceeded(owner: Owner, limit: Limit): TidemarkError {
+  const within = owner === 'unscoped' ? 'without session and trace' : `in a ${owner}`;
+  const rule = `at most ${limit.count} artifacts and ${limit.bytes} bytes ${within}`;
   return new TidemarkError('LIMIT_EXCEEDED', `The artifact does not fit: ${rule}; delete some or raise the limit`, {
-    field: `scope.${owner}Id`,
+    field: owner === 'unscoped' ? 'scope' : `scope.${owner}Id`,
     rule,
   });
 }

@@ -41,9 +41,11 @@ export function checkScope(view: ArtifactView, scope: ArtifactScope | undefined)
   };
 }
 
+type ScopeMatch = Omit<ArtifactMatch, 'isUnscoped'>;
+
 /** Returns the parts of a scope that are set, for an engine to match. */
-export function matchOf(scope: CheckedScope): ArtifactMatch {
-  const match: ArtifactMatch = {};
+export function matchOf(scope: CheckedScope): ScopeMatch {
+  const match: ScopeMatch = {};
   for (const part of ['scopeTenantId', 'userId', 'sessionId', 'traceId'] as const) {
     const value = scope[part];
     if (value !== null) match[part] = value;
@@ -53,7 +55,7 @@ export function matchOf(scope: CheckedScope): ArtifactMatch {
 
 /** Whether an artifact is visible in this scope. */
 export function isWithin(row: ArtifactRow, scope: CheckedScope): boolean {
-  return Object.entries(matchOf(scope)).every(([part, value]) => row[part as keyof ArtifactMatch] === value);
+  return Object.entries(matchOf(scope)).every(([part, value]) => row[part as keyof ScopeMatch] === value);
 }
 
 /** Whether an artifact has not expired. It expires at the millisecond of `expiresAt`. */

@@ -1,7 +1,7 @@
 /** The artifact store of every backend (AGT-11): checks scope, type and limits before the engine is called. */
 
 import { Damage } from '../checks/damage.ts';
-import { checkLimit, checkOptionalDuration, timeText } from '../checks/numbers.ts';
+import { checkByteRange, checkLimit, checkOptionalDuration, timeText } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
 import { type BlobDescription, describeBlob } from '../codec/blobs.ts';
 import type { ArtifactAccess, ArtifactRef, ArtifactStore, PutArtifactOptions } from '../contracts/artifacts.ts';
@@ -95,8 +95,9 @@ export function createArtifacts(
     async getStream(id, access) {
       checkId(id, 'id');
       const scope = checkScope(view, access?.scope);
+      const range = checkByteRange(access);
       const row = await context.read(access, (call) => reader.findForUse(id, scope, call));
-      return row && boundedChunks(context, access, (call) => reader.stream(scope, row, call));
+      return row && boundedChunks(context, access, (call) => reader.stream(scope, row, range, call));
     },
 
     async getRef(id, access) {

@@ -9,6 +9,19 @@ export function checkInteger(value: unknown, field: string, min: number, max = N
   throw invalidArgument(field, rule, value ?? null);
 }
 
+/** Part of some bytes: from `start`, inclusive, to `end`, exclusive. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+/** Returns the requested part of some bytes: two integers, `end` not before `start`. Absent means everything. */
+export function checkByteRange(range: { start?: number; end?: number } | undefined): ByteRange {
+  const start = range?.start === undefined ? 0 : checkInteger(range.start, 'start', 0);
+  const end = range?.end === undefined ? Number.MAX_SAFE_INTEGER : checkInteger(range.end, 'end', start);
+  return { start, end };
+}
+
 /** Returns the limit of a list: an integer from 1 to `max`, or `fallback` when absent. */
 export function checkLimit(value: unknown, fallback: number, max: number): number {
   return value === undefined ? fallback : checkInteger(value, 'limit', 1, max);

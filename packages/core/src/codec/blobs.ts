@@ -96,11 +96,15 @@ export async function* encodeChunks(
   }
 }
 
-/** Yields the plain chunks of a stored form. The engine may return it in pieces of any size. */
+/**
+ * Yields the plain chunks of a stored form, from chunk `from` on. The engine may return the stored form in pieces of any
+ * size. Chunks before `from` are read, because the stored sizes vary, but not decoded.
+ */
 export async function* decodeChunks(
   payloads: Payloads,
   tenantId: string,
   stored: AsyncIterable<Uint8Array>,
+  from = 0,
 ): AsyncGenerator<Uint8Array> {
   let pending: Buffer = Buffer.alloc(0);
   let index = 0;
@@ -110,7 +114,7 @@ export async function* decodeChunks(
       const context = chunkContext(tenantId, index);
       const end = endOfFrame(pending, context);
       if (end === null || end > pending.length) break;
-      yield decodeFrame(payloads, pending.subarray(0, end), context);
+      if (index >= from) yield decodeFrame(payloads, pending.subarray(0, end), context);
       pending = pending.subarray(end);
       index++;
     }

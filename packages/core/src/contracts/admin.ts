@@ -1,5 +1,6 @@
 /** Operations for operators: list data of all tenants, copy pauses, check the store, erase. */
 import { AGENT_PARTS, type PauseInfo } from './agents.ts';
+import type { ArtifactRef } from './artifacts.ts';
 import type { CallOptions, Page, PageOptions } from './common.ts';
 
 /** The parts of a store that hold data of a tenant. */
@@ -38,6 +39,25 @@ export interface RemovedRun {
   location?: string;
 }
 
+/**
+ * A reference to an artifact, with the tenant that stores it. Without the members that a codec may have encoded: an
+ * operator lists artifacts without the keys of their tenants.
+ */
+export interface StoredArtifact extends Omit<ArtifactRef, 'sha256' | 'source'> {
+  tenantId: string;
+}
+
+/** The artifacts of one tenant. */
+export interface ArtifactTotals {
+  tenantId: string;
+  /** The number of references that have not expired. */
+  references: number;
+  /** The number of stored contents. Equal bytes are stored once; bytes without a reference count until a sweep. */
+  blobs: number;
+  /** The stored size of these contents. */
+  bytes: number;
+}
+
 /** A part of a check: a part of the store, or everything that belongs to sessions or traces. */
 export type CheckedPart = 'runs' | 'kv' | 'memory' | 'pauses' | 'sessions' | 'traces' | 'artifacts';
 
@@ -63,7 +83,7 @@ export interface CheckPage {
 
 /**
  * Operations for operators. In a view they cover only the tenant of the view; another one fails with `TENANT_MISMATCH`.
- * The option `tenantId` defaults to the tenant `default`. Errors that every call can throw are listed at `Store`.
+ * The option `tenantId` defaults to the tenant `default` unless a call says otherwise. Errors that every call can throw are listed at `Store`.
  */
 export interface AdminStore {
   /** Returns a page of the tenants that have any data, in byte order: 1 to 1 000 per page, default 100. */
@@ -96,6 +116,27 @@ export interface AdminStore {
    * page, default 100.
    */
   listRemovedRuns(options?: PageOptions & { tenantId?: string }): Promise<Page<RemovedRun>>;
+  /**
+   * Returns a page of the references of one tenant, or of all tenants if none is named, in byte order of tenants and
+   * ids: 1 to 1 000 per page, default 100. A page may have fewer items, even none, and still a `next`.
+   *
+   * @example
+   * await store.forTenant('acme').artifacts.putText('report', { filename: 'report.txt' });
+   * const { items } = await store.admin.listArtifacts();
+   * console.log(items.map(({ tenantId, filename }) => `${tenantId}: ${filename}`)); // [ 'acme: report.txt' ]
+   */
+  listArtifacts(options?: PageOptions & { tenantId?: string }): Promise<Page<StoredArtifact>>;
+  /**
+   * Counts the artifacts of one tenant, or of all tenants if none is named: a page with the totals of each tenant that
+   * stores any, in byte order, 1 to 1 000 per page, default 100. Redis and NATS read all references of a tenant to count
+   * them: raise `timeoutMs` if there are very many.
+   *
+   * @example
+   * for (const tenant of ['acme', 'bolt']) await store.forTenant(tenant).artifacts.putText('the same text');
+   * const { items } = await store.admin.artifactTotals();
+   * console.log(items[0]); // { tenantId: 'acme', references: 1, blobs: 1, bytes: 13 }
+   */
+  artifactTotals(options?: PageOptions & { tenantId?: string }): Promise<Page<ArtifactTotals>>;
   /**
    * Reads a part of the store and compares it with chains and checksums: about `limit` values, 1 to 1 000, default 100.
    *

@@ -41,6 +41,14 @@ export interface ArtifactAccess extends CallOptions {
   scope?: ArtifactScope;
 }
 
+/** Options of `getStream`. */
+export interface ReadArtifactOptions extends ArtifactAccess {
+  /** The first byte to read, counted from 0. Default 0. */
+  start?: number;
+  /** The byte to stop before. Default: the end. Bytes past the end do not exist and are left out. */
+  end?: number;
+}
+
 /** How long and how much is kept. */
 export interface ArtifactRetention {
   /** Default 1 hour. `null` keeps artifacts for ever. */
@@ -55,8 +63,15 @@ export interface ArtifactRetention {
   maxTraceCount: number;
   /** Default 1 000. */
   maxSessionCount: number;
+  /** For the artifacts of a tenant that have neither session nor trace. Default 50 GiB. */
+  maxUnscopedBytes: number;
   /**
-   * How to make room when a limit of a session or trace is reached. `lru` removes the least recently used artifacts,
+   * For the artifacts of a tenant that have neither session nor trace. Default 100 000. An eviction at a limit of 1 000
+   * or more also frees a 64th of it. On Redis and NATS, artifacts stored by version 0.1 count once they are stored again.
+   */
+  maxUnscopedCount: number;
+  /**
+   * How to make room when a limit of a session or trace is reached, or of artifacts without either. `lru` removes the least recently used artifacts,
    * `fifo` the oldest, `none` refuses the new one with `LIMIT_EXCEEDED`. Default `lru`.
    */
   strategy: 'lru' | 'fifo' | 'none';
@@ -74,7 +89,7 @@ export interface ArtifactStore {
    * storing them again renews its expiry.
    *
    * @throws `PAYLOAD_TOO_LARGE` if there are more bytes than `maxArtifactBytes`. `LIMIT_EXCEEDED` if the session or
-   * trace is full and the retention strategy cannot make room.
+   * trace is full, or the tenant's artifacts without either, and the retention strategy cannot make room.
    */
   putBytes(bytes: Uint8Array, options?: PutArtifactOptions): Promise<ArtifactRef>;
   /**
@@ -109,12 +124,22 @@ export interface ArtifactStore {
    */
   get(id: string, access?: ArtifactAccess): Promise<Uint8Array | null>;
   /**
-   * Returns the bytes of an artifact as a stream, or `null` if it is unknown, expired or outside the scope.
+   * Returns the bytes of an artifact as a stream, or `null` if it is unknown, expired or outside the scope. With `start`
+   * or `end` it reads only the chunks of 256 KiB that contain this part. The hash of the artifact verifies all bytes
+   * together; a part is verified by the checksums of its chunks, which artifacts stored by version 0.1 do not have.
    *
    * @throws `CORRUPT_VALUE` or `CODEC_FAILED` while the stream is read. `NOT_FOUND` if the artifact is removed
    * meanwhile.
+   *
+   * @example
+   * const { id } = await store.artifacts.putText('one two three');
+   * let text = '';
+   * for await (const chunk of (await store.artifacts.getStream(id, { start: 4, end: 7 }))!) {
+   *   text += new TextDecoder().decode(chunk);
+   * }
+   * console.log(text); // two
    */
-  getStream(id: string, access?: ArtifactAccess): Promise<AsyncIterable<Uint8Array> | null>;
+  getStream(id: string, options?: ReadArtifactOptions): Promise<AsyncIterable<Uint8Array> | null>;
   /** Returns the reference of an artifact, or `null` if it is unknown, expired or outside the scope. */
   getRef(id: string, access?: ArtifactAccess): Promise<ArtifactRef | null>;
   /** Returns whether an artifact exists for this scope. */

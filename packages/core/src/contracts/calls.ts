@@ -261,6 +261,8 @@ export const CALLS = {
     readPause: { kind: 'read', options: 1 },
     putPause: { kind: 'write', options: 1, settledBy: 'state' },
     listRemovedRuns: { kind: 'read', options: 0 },
+    listArtifacts: { kind: 'read', options: 0 },
+    artifactTotals: { kind: 'read', options: 0 },
     check: { kind: 'read', options: 0 },
     eraseTenant: { kind: 'write', options: 1, settledBy: 'itself', counted: true },
     eraseSession: { kind: 'write', options: 1, settledBy: 'itself' },

@@ -120,7 +120,7 @@ export const ERROR_CODES = {
   },
   LIMIT_EXCEEDED: {
     retryable: false,
-    meaning: 'A session or trace holds as many artifacts, or bytes, as its retention allows.',
+    meaning: 'A session, a trace, or the rest of a tenant holds as many artifacts, or bytes, as its retention allows.',
     remedy: 'Delete some, or choose the strategy lru or fifo.',
   },
   NOT_FOUND: {

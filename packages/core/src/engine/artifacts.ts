@@ -27,9 +27,22 @@ export interface ArtifactMatch {
   userId?: string;
   sessionId?: string;
   traceId?: string;
+  /** Only references with neither session nor trace. */
+  isUnscoped?: true;
 }
 
-/** Bytes to store, in chunks of at most 256 KiB. */
+/** The size of every stored chunk but the last of a blob. */
+export const CHUNK_BYTES = 256 * 1024;
+
+/** The chunks to read: from one, inclusive, to another, exclusive. */
+export interface ChunkRange {
+  from: number;
+  to: number;
+}
+
+export const ALL_CHUNKS: ChunkRange = { from: 0, to: Number.POSITIVE_INFINITY };
+
+/** Bytes to store, in chunks of `CHUNK_BYTES`; only the last may be smaller. */
 export interface BlobSource {
   chunks: AsyncIterable<Uint8Array>;
   /** Hex. Known once all chunks are read. */
@@ -53,6 +66,13 @@ export interface StagedBytes {
 /** The state of a reference when a removal was decided. */
 export type SeenReference = Pick<ArtifactRow, 'createdAt' | 'accessedAt'>;
 
+/** Counts of the stored artifacts of a tenant. */
+export interface StoredTotals {
+  references: number;
+  blobs: number;
+  bytes: number;
+}
+
 export interface ArtifactEngine {
   /**
    * Reads a source to its end and stages its bytes. When the source fails, keeps nothing and rejects with that error.
@@ -71,8 +91,21 @@ export interface ArtifactEngine {
     range: { after: string | null; limit: number },
     call: EngineCall,
   ): Promise<ArtifactRow[]>;
-  /** Returns the bytes stored under a hash in chunks, or `null` when they are missing. */
-  getBlob(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null>;
+  /**
+   * Returns the bytes stored under a hash as they were stored, chunk by chunk, or `null` when they are missing. Reads
+   * only the chunks of the range, and compares each with its checksum if it has one.
+   */
+  getBlob(
+    tenantId: string,
+    sha256: string,
+    range: ChunkRange,
+    call: EngineCall,
+  ): Promise<AsyncIterable<Uint8Array> | null>;
+  /**
+   * Counts the references of a tenant that have not expired by `now`, and the blobs with their stored bytes, including
+   * blobs that no reference names any more.
+   */
+  totals(tenantId: string, now: number, call: EngineCall): Promise<StoredTotals>;
   /**
    * Removes up to `limit` matching references, then the bytes that no other reference names. Returns the number of
    * references: 0 only when nothing is left, not even bytes left by an interrupted erasure of the tenant.

@@ -2,7 +2,7 @@
  * The blobs primitive: bytes addressed by their SHA-256, stored once per tenant. A blob has a version that changes
  * whenever the bytes are stored again. A removal names the version it saw, so it never removes bytes stored since.
  */
-import type { BlobSource } from './artifacts.ts';
+import type { BlobSource, ChunkRange } from './artifacts.ts';
 import type { EngineCall } from './call.ts';
 
 /** Blob metadata. */
@@ -31,8 +31,8 @@ export interface StagedBlob {
 export interface Blobs {
   /** Reads the source to its end. When the source fails, keeps nothing and rejects with that error. */
   stage(tenantId: string, source: BlobSource, call: EngineCall): Promise<StagedBlob>;
-  /** Returns the bytes in chunks, or `null` when none are stored under this hash. */
-  get(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null>;
+  /** Returns the chunks of a range, as they were stored, or `null` when nothing is stored under this hash. */
+  get(tenantId: string, sha256: string, range: ChunkRange, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null>;
   /** Returns the metadata of those hashes that are stored. */
   info(tenantId: string, hashes: readonly string[], call: EngineCall): Promise<BlobInfo[]>;
   /** Lists blobs of all tenants in byte order of (tenant, hash), after a given one. */

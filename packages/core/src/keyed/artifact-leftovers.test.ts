@@ -50,4 +50,15 @@ describe('leftovers of an artifact after a crash', () => {
     await engine.eraseRefs(TENANT, { sessionId: 's1' }, 10, CALL);
     expect(await keys()).toEqual([`trace/t1/${id}`]);
   });
+
+  it('an entry of neither session nor trace is removed by a sweep once its reference is gone', async () => {
+    const { engine, store, keys, lose } = await oneArtifact();
+    const kept = await store.putText('kept', { ttl: null });
+    const { id } = await store.putText('lost', { ttl: null });
+    await lose(`ref/${id}`);
+    expect(await keys()).toContain(`unscoped/${id}`);
+    await engine.sweep(null, Date.now(), 3_600_000, CALL);
+    const left = (await keys()).filter((key) => key.startsWith('unscoped/'));
+    expect(left).toEqual([`unscoped/${kept.id}`]);
+  });
 });

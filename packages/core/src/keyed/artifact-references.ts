@@ -1,5 +1,5 @@
 /**
- * Artifact references on keyed backends: one record per reference, and index entries by session and by trace. A
+ * Artifact references on keyed backends: one record per reference, and index entries by session, by trace or of neither. A
  * readable reference is always listed: its entries are written before it and removed after it.
  */
 
@@ -15,6 +15,8 @@ import { fieldsOf, numberField, textField } from '../tools/record-fields.ts';
 import { scanRecords } from './scan.ts';
 
 const PAGE = 500;
+/** Entries of references with neither session nor trace. References stored by version 0.1 have none until stored again. */
+const UNSCOPED = 'unscoped';
 
 export interface KeyedArtifactOptions {
   /**
@@ -111,6 +113,18 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
     return rows;
   }
 
+  /** Counts the references that have not expired by `now`. A damaged one counts: its expiry is unknown. */
+  async count(tenantId: string, now: number, call: EngineCall): Promise<number> {
+    let references = 0;
+    for (let after: string | null = null; ; ) {
+      const damaged: string[] = [];
+      const page = await this.listRefs(tenantId, {}, { after, limit: PAGE }, { ...call, damaged });
+      references += damaged.length + page.filter(({ expiresAt }) => expiresAt === null || expiresAt > now).length;
+      if (page.length < PAGE) return references;
+      after = page.at(-1)!.id;
+    }
+  }
+
   /** Reads the hashes named by references, and removes references expired by `expiredBy`. */
   async named(tenantId: string, expiredBy: number | null, call: EngineCall): Promise<NamedHashes> {
     const hashes = new Set<string>();
@@ -132,6 +146,27 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
       if ((await this.getRef(tenantId, idOfEntry(entry), call)) !== null) continue;
       const name: RecordName = { space: 'artifacts', tenantId, key: entry.key };
       await this.#records.write(deletion(name, entry.revision), call);
+    }
+  }
+
+  /**
+   * Removes entries of neither session nor trace whose reference is gone: a process of version 0.1 does not know them, and
+   * a killed removal leaves them.
+   */
+  async removeLoneUnscoped(tenantId: string, call: EngineCall): Promise<void> {
+    const prefix = keyPrefix([UNSCOPED]);
+    for (let after: string | null = null; ; ) {
+      const page = await this.#records.scan('artifacts', tenantId, { prefix, after, limit: PAGE }, call);
+      const entries = page.filter(({ damaged }) => !damaged);
+      const rows = await this.#records.get(
+        entries.map((entry) => refName(tenantId, idOfEntry(entry))),
+        call,
+      );
+      for (const [at, { key, revision }] of entries.entries()) {
+        if (!rows[at]) await this.#records.write(deletion({ space: 'artifacts', tenantId, key }, revision), call);
+      }
+      if (page.length < PAGE) return;
+      after = page.at(-1)!.key;
     }
   }
 
@@ -178,7 +213,7 @@ function refName(tenantId: string, id: string): RecordName {
   return { space: 'artifacts', tenantId, key: joinKey(['ref', id]) };
 }
 
-/** Returns the names of a reference's index entries by session and by trace. */
+/** Returns the names of a reference's index entries: by session and by trace, or the one of neither. */
 function entryNames(tenantId: string, row: ArtifactRow): RecordName[] {
   const names: RecordName[] = [];
   for (const [kind, owner] of [
@@ -187,6 +222,7 @@ function entryNames(tenantId: string, row: ArtifactRow): RecordName[] {
   ] as const) {
     if (owner !== null) names.push({ space: 'artifacts', tenantId, key: joinKey([kind, owner, row.id]) });
   }
+  if (names.length === 0) names.push({ space: 'artifacts', tenantId, key: joinKey([UNSCOPED, row.id]) });
   return names;
 }
 
@@ -199,11 +235,12 @@ function idOfEntry({ key }: { key: string }): string {
 function prefixFor(match: ArtifactMatch): string {
   if (match.traceId !== undefined) return keyPrefix(['trace', match.traceId]);
   if (match.sessionId !== undefined) return keyPrefix(['session', match.sessionId]);
-  return keyPrefix(['ref']);
+  return keyPrefix([match.isUnscoped ? UNSCOPED : 'ref']);
 }
 
 function matches(row: ArtifactRow, match: ArtifactMatch): boolean {
   const parts = ['scopeTenantId', 'userId', 'sessionId', 'traceId'] as const;
+  if (match.isUnscoped && (row.sessionId !== null || row.traceId !== null)) return false;
   return parts.every((part) => match[part] === undefined || match[part] === row[part]);
 }
 

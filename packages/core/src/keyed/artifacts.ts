@@ -55,7 +55,16 @@ export function keyedArtifacts(
     touchRef: (tenantId, id, at, call) => references.touchRef(tenantId, id, at, call),
     deleteRef: (tenantId, id, seen, call) => references.deleteRef(tenantId, id, seen, call),
     listRefs: (tenantId, match, range, call) => references.listRefs(tenantId, match, range, call),
-    getBlob: (tenantId, sha256, call) => blobs.get(tenantId, sha256, call),
+    getBlob: (tenantId, sha256, range, call) => blobs.get(tenantId, sha256, range, call),
+
+    async totals(tenantId, now, call) {
+      const totals = { references: await references.count(tenantId, now, call), blobs: 0, bytes: 0 };
+      for await (const stored of blobsByTenant(blobs, tenantId, call)) {
+        totals.blobs += stored.length;
+        for (const { sizeBytes } of stored) totals.bytes += sizeBytes;
+      }
+      return totals;
+    },
 
     async eraseRefs(tenantId, match, limit, call) {
       const found = await references.listRefs(tenantId, match, { after: null, limit }, call);
@@ -89,6 +98,7 @@ export function keyedArtifacts(
           swept.bytes += sizeBytes;
         }
         await references.addMissingEntries(tenantId, now - REPAIRED_FOR_MS, call);
+        await references.removeLoneUnscoped(tenantId, call);
       }
       return swept;
     },

@@ -1,6 +1,6 @@
 /** The blobs primitive in memory. Bytes are copied on write and on read, so that callers never share them. */
 
-import type { BlobSource } from '../engine/artifacts.ts';
+import type { BlobSource, ChunkRange } from '../engine/artifacts.ts';
 import type { BlobInfo, Blobs, StagedBlob } from '../engine/blobs.ts';
 import { compareKeys } from '../kv/order.ts';
 import type { StoreContext } from '../tools/context.ts';
@@ -37,9 +37,9 @@ class MemoryBlobs implements Blobs {
     };
   }
 
-  async get(tenantId: string, sha256: string): Promise<AsyncIterable<Uint8Array> | null> {
+  async get(tenantId: string, sha256: string, { from, to }: ChunkRange): Promise<AsyncIterable<Uint8Array> | null> {
     const blob = this.#blobs.get(idOf(tenantId, sha256));
-    return blob ? copiesOf(blob.chunks) : null;
+    return blob ? copiesOf(blob.chunks.slice(from, to)) : null;
   }
 
   async info(tenantId: string, hashes: readonly string[]): Promise<BlobInfo[]> {

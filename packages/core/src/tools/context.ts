@@ -32,6 +32,8 @@ export const DEFAULT_RETENTION: ArtifactRetention = {
   maxTraceBytes: 100 * 1024 * 1024,
   maxTraceCount: 100,
   maxSessionCount: 1000,
+  maxUnscopedBytes: 50 * 1024 ** 3,
+  maxUnscopedCount: 100_000,
   strategy: 'lru',
 };
 
@@ -94,6 +96,12 @@ export class StoreContext {
   /** Returns this context with another codec. Everything else is shared. */
   encodingBy(codec: PayloadCodec): StoreContext {
     return Object.create(this, { payloads: { value: new Payloads(codec), enumerable: true } }) as StoreContext;
+  }
+
+  /** Returns this context with other limits of artifacts. Everything else is shared. */
+  retaining(change: Partial<ArtifactRetention>): StoreContext {
+    const retention = { ...this.retention, ...change };
+    return Object.create(this, { retention: { value: retention, enumerable: true } }) as StoreContext;
   }
 
   /** Returns a version 4 UUID from the injected randomness. */

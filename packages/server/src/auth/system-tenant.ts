@@ -5,6 +5,7 @@
 import {
   CALLS,
   type MethodOf,
+  type PageOptions,
   type RunEventInput,
   type RunPart,
   type Store,
@@ -52,6 +53,8 @@ const ADMIN_CALLS: Record<Exclude<MethodOf<'admin'>, 'listTenants' | 'check'>, G
   eraseSession: refuseOption,
   listAllTraces: refuseOption,
   listRemovedRuns: refuseOption,
+  listArtifacts: refuseOption,
+  artifactTotals: refuseOption,
   readPause: refuseOption,
   putPause: refuseOption,
 };
@@ -64,7 +67,7 @@ const ARTIFACT_CALLS: Record<string, Guard> = Object.fromEntries(
 /** Wraps the store for requests. */
 export function withoutSystemTenant(store: Store): Store {
   const runs = guarded(store.runs, RUN_WRITES);
-  const admin = guarded(store.admin, ADMIN_CALLS);
+  const admin = guarded(listedWithout(store.admin), ADMIN_CALLS);
   const artifacts = guarded(store.artifacts, ARTIFACT_CALLS);
   return view(store, { runs, admin, kv: store.kv, jobs: store.jobs, agents: store.agents, artifacts });
 }
@@ -97,6 +100,19 @@ function auditView(store: Store): Store {
     artifacts: nothing(artifacts) as Store['artifacts'],
     admin: nothing(admin) as Store['admin'],
   });
+}
+
+/** Leaves the system tenant out of lists of all tenants, also behind a cursor that was made up. */
+function listedWithout(admin: Store['admin']): Store['admin'] {
+  const leaveOut = <T extends { tenantId: string }, P extends { items: T[] }>(page: P): P => ({
+    ...page,
+    items: page.items.filter(({ tenantId }) => tenantId !== SYSTEM_TENANT),
+  });
+  const lists: Record<string, Method> = {
+    listArtifacts: async (options) => leaveOut(await admin.listArtifacts(options as PageOptions)),
+    artifactTotals: async (options) => leaveOut(await admin.artifactTotals(options as PageOptions)),
+  };
+  return around(admin, (name) => lists[name]);
 }
 
 /** Wraps a domain so that the named calls pass a guard first. */

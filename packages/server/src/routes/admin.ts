@@ -19,6 +19,14 @@ export const ADMIN_HANDLERS = bind(ADMIN_ROUTES, {
     const { tenantId, cursor, limit } = query;
     return json(await store.admin.listRemovedRuns({ ...options, tenantId, cursor, limit }));
   },
+  'GET /v1/admin/artifacts': async ({ store, query, options }) => {
+    const { tenantId, cursor, limit } = query;
+    return json(await store.admin.listArtifacts({ ...options, tenantId, cursor, limit }));
+  },
+  'GET /v1/admin/artifact-totals': async ({ store, query, options }) => {
+    const { tenantId, cursor, limit } = query;
+    return json(await store.admin.artifactTotals({ ...options, tenantId, cursor, limit }));
+  },
   'GET /v1/admin/check': async ({ store, query, options }) => {
     const { cursor, limit } = query;
     return json(await store.admin.check({ ...options, cursor, limit }));

@@ -9,9 +9,13 @@ import { whileHeld } from '../auth/holds.ts';
 import { ANSWERED, json, untilWritable } from '../http/answer.ts';
 import { contentTypeOf, wholeOf } from '../http/body.ts';
 import { readLabelled } from '../http/labelled-bytes.ts';
+import { type RequestedRange, rangeOf } from '../http/ranges.ts';
 import { Refusal } from '../http/refusal.ts';
+import type { MemoryLease } from '../limits/memory-budget.ts';
 import { bind, type Call, type CallOf } from './route.ts';
 
+/** An engine holds at most four chunks of 256 KiB of an upload, and the chunk that is being filled. */
+const UPLOAD_BYTES = 5 * 256 * 1024;
 const NO_SUCH = 'There is no such artifact in this scope';
 
 export const ARTIFACT_HANDLERS = bind(ARTIFACT_ROUTES, {
@@ -30,12 +34,18 @@ export const ARTIFACT_HANDLERS = bind(ARTIFACT_ROUTES, {
     const { store, params, options, request, response } = call;
     const access = { ...options, scope: scopeOf(call, call.query.scope) };
     const ref = await store.artifacts.getRef(params.id, access);
-    const chunks = ref && request.method !== 'HEAD' ? await store.artifacts.getStream(params.id, access) : null;
-    if (!ref || (!chunks && request.method !== 'HEAD')) throw new Refusal(404, 'NOT_FOUND', NO_SUCH);
+    if (!ref) throw new Refusal(404, 'NOT_FOUND', NO_SUCH);
+    const isHead = request.method === 'HEAD';
+    const range = isHead ? null : rangeOf(request, ref.sizeBytes, tagOf(ref));
+    const chunks = isHead ? null : await store.artifacts.getStream(params.id, { ...access, ...range });
+    if (!chunks && !isHead) throw new Refusal(404, 'NOT_FOUND', NO_SUCH);
     const iterator = chunks?.[Symbol.asyncIterator]();
     // If the first bytes cannot be read, the response is an ordinary problem.
     let next = await iterator?.next();
-    response.writeHead(200, headersOf(ref));
+    response.writeHead(range ? 206 : 200, {
+      ...headersOf(ref),
+      ...(range ? partHeaders(ref, range) : wholeHeaders(ref)),
+    });
     while (iterator && next && !next.done) {
       if (!response.write(next.value) && !(await untilWritable(response))) await iterator.return?.();
       next = await iterator.next();
@@ -66,23 +76,57 @@ async function uploadOf({ request, query, services, memory }: CallOf<'POST /v1/a
   const type = contentTypeOf(request);
   if (type === LABELLED_BYTES) {
     const { label, chunks } = await readLabelled(request, services.limits.bodyBytes, memory);
-    return { about: label as PutArtifactOptions, chunks };
+    return { about: label as PutArtifactOptions, chunks: reserving(chunks, memory) };
   }
   const about: PutArtifactOptions = { ...query, ...(type === '' ? {} : { mimeType: type }) };
-  return { about, chunks: wholeOf(request) };
+  return { about, chunks: reserving(wholeOf(request), memory) };
+}
+
+/** Reserves memory as the bytes arrive, up to what one upload holds: the store never keeps all of them. */
+async function* reserving(chunks: AsyncIterable<Uint8Array>, memory: MemoryLease): AsyncGenerator<Uint8Array> {
+  let left = UPLOAD_BYTES;
+  for await (const chunk of chunks) {
+    const more = Math.min(left, chunk.length);
+    if (more > 0) memory.grow(more);
+    left -= more;
+    yield chunk;
+  }
+}
+
+/** Names the bytes. The same bytes have the same tag, in every scope. */
+function tagOf({ sha256 }: ArtifactRef): string {
+  return `"${sha256}"`;
+}
+
+function digestOf({ sha256 }: ArtifactRef): string {
+  return `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`;
+}
+
+function wholeHeaders(ref: ArtifactRef): Record<string, string | number> {
+  return { 'content-length': ref.sizeBytes, 'content-digest': digestOf(ref) };
+}
+
+/** The digest is that of all bytes: the hash of the part is not known before it is read. */
+function partHeaders(ref: ArtifactRef, { start, end }: RequestedRange): Record<string, string | number> {
+  return {
+    'content-length': end - start,
+    'content-range': `bytes ${start}-${end - 1}/${ref.sizeBytes}`,
+    'repr-digest': digestOf(ref),
+  };
 }
 
 /** Headers of a download whose type a browser neither guesses nor runs. */
-function headersOf({ mimeType, sizeBytes, filename, sha256 }: ArtifactRef): Record<string, string | number> {
+function headersOf(ref: ArtifactRef): Record<string, string | number> {
+  const { mimeType, filename } = ref;
   const name = encodeURIComponent((filename ?? 'artifact').toWellFormed()).replaceAll(
     /['()*]/g,
     (it) => `%${it.charCodeAt(0).toString(16)}`,
   );
   return {
     'content-type': mimeType ?? 'application/octet-stream',
-    'content-length': sizeBytes,
+    etag: tagOf(ref),
+    'accept-ranges': 'bytes',
     'content-disposition': `attachment; filename*=UTF-8''${name}`,
-    'content-digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
     'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
     'x-content-type-options': 'nosniff',
     'cache-control': 'private, no-store',

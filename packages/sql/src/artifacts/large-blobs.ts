@@ -1,5 +1,5 @@
 /** The port for bytes outside the database, such as a directory beside it. */
-import type { BlobSource } from '@tidemark/core/engine';
+import type { BlobSource, ChunkRange } from '@tidemark/core/engine';
 
 /** Bytes that are stored in a file, or similar, but are not visible yet. */
 export interface StagedBlob {
@@ -22,8 +22,16 @@ export interface StagedBlob {
 export interface LargeBlobs {
   /** Reads the source to its end. Keeps nothing if the source fails. */
   stage(source: BlobSource): Promise<StagedBlob>;
-  /** Returns the bytes, or `null` when they are missing. With `sums`, only bytes that match them are returned. */
-  get(tenantId: string, sha256: string, sums: Uint8Array | null): Promise<AsyncIterable<Uint8Array> | null>;
+  /**
+   * Returns the chunks of a range, or `null` when the bytes are missing. With `sums`, only bytes that match them are
+   * returned.
+   */
+  get(
+    tenantId: string,
+    sha256: string,
+    sums: Uint8Array | null,
+    range: ChunkRange,
+  ): Promise<AsyncIterable<Uint8Array> | null>;
   /** Removes the bytes if there are any. Called inside the transaction that removes the row of the blob. */
   remove(tenantId: string, sha256: string): Promise<void>;
   /** Removes files that crashes have left behind and that are older than this. */

@@ -42,7 +42,7 @@ const REMOVE_EXPIRED = `
   )
   RETURNING id`;
 
-const MATCHED: Record<keyof ArtifactMatch, string> = {
+const MATCHED: Record<Exclude<keyof ArtifactMatch, 'isUnscoped'>, string> = {
   scopeTenantId: 'scope_tenant_id',
   userId: 'user_id',
   sessionId: 'session_id',
@@ -60,9 +60,13 @@ export async function putReference(tx: SqlTransaction, tenantId: string, row: Ar
 }
 
 /** The WHERE clause for the references of a tenant that match. */
-export function referenceConditions(tenantId: string, match: ArtifactMatch): { where: string; params: string[] } {
-  const parts = Object.entries(match).filter(([, value]) => value !== undefined) as [keyof ArtifactMatch, string][];
-  const where = ['tenant_id = ?', ...parts.map(([part]) => `${MATCHED[part]} = ?`)].join(' AND ');
+export function referenceConditions(
+  tenantId: string,
+  { isUnscoped, ...match }: ArtifactMatch,
+): { where: string; params: string[] } {
+  const parts = Object.entries(match).filter(([, value]) => value !== undefined) as [keyof typeof match, string][];
+  const unscoped = isUnscoped ? ['session_id IS NULL AND trace_id IS NULL'] : [];
+  const where = ['tenant_id = ?', ...parts.map(([part]) => `${MATCHED[part]} = ?`), ...unscoped].join(' AND ');
   return { where, params: [tenantId, ...parts.map(([, value]) => value)] };
 }
 

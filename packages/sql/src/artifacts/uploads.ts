@@ -3,7 +3,15 @@
  * each chunk is written by itself, and the upload becomes a blob in the transaction that writes the reference.
  */
 import { randomUUID } from 'node:crypto';
-import { corruptValue, type EngineCall, type StagedBytes, sumBytes, sumInteger, sumNames } from '@tidemark/core/engine';
+import {
+  type ChunkRange,
+  corruptValue,
+  type EngineCall,
+  type StagedBytes,
+  sumBytes,
+  sumInteger,
+  sumNames,
+} from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { saveBlob } from './blob-rows.ts';
 import { putReference } from './references.ts';
@@ -108,14 +116,15 @@ function chunkSum(tenantId: string, uploadId: string, part: number, bytes: Uint8
   return sumBytes(bytes, sumInteger(part, sumNames(['chunk', tenantId, uploadId])));
 }
 
-/** Yields the chunks of an upload, each read on demand and compared with its checksum. */
+/** Yields the chunks of a range of an upload, each read on demand and compared with its checksum. */
 export async function* readChunks(
   db: SqlDatabase,
   tenantId: string,
   uploadId: string,
+  { from, to }: ChunkRange,
   call: EngineCall,
 ): AsyncGenerator<Uint8Array> {
-  for (let part = 0; ; part++) {
+  for (let part = from; part < to; part++) {
     const [row] = await db.read<{ bytes: Uint8Array; sum: number | null }>(CHUNK, [tenantId, uploadId, part], call);
     if (!row) return;
     if (row.sum !== null && row.sum !== chunkSum(tenantId, uploadId, part, row.bytes))

@@ -2,6 +2,7 @@
 import type * as Contract from '@tidemark/core/portable';
 import Type from 'typebox';
 import { PauseInfo } from '../schemas/agents.ts';
+import { Scope } from '../schemas/artifacts.ts';
 import { Id, Json, pageOf, pageQuery, shapeOf, Time } from '../schemas/common.ts';
 import { routes } from './route.ts';
 
@@ -22,6 +23,26 @@ const RemovedRun = shapeOf<Contract.RemovedRun>()(
     location: Type.Optional(Type.String()),
   },
   { title: 'RemovedRun' },
+);
+
+const StoredArtifact = shapeOf<Contract.StoredArtifact>()(
+  {
+    tenantId: Id,
+    id: Id,
+    mimeType: Type.Union([Type.String(), Type.Null()]),
+    sizeBytes: Type.Integer(),
+    filename: Type.Union([Type.String(), Type.Null()]),
+    scope: Scope,
+    namespace: Type.Union([Type.String(), Type.Null()]),
+    createdAt: Time,
+    expiresAt: Type.Union([Time, Type.Null()]),
+  },
+  { title: 'StoredArtifact' },
+);
+
+const ArtifactTotals = shapeOf<Contract.ArtifactTotals>()(
+  { tenantId: Id, references: Type.Integer(), blobs: Type.Integer(), bytes: Type.Integer() },
+  { title: 'ArtifactTotals' },
 );
 
 const CheckPage = shapeOf<Contract.CheckPage>()(
@@ -58,6 +79,18 @@ export const ADMIN_ROUTES = routes({
     summary: 'List deleted and archived runs of a tenant',
     query: pageQuery(TENANT),
     answers: { 200: pageOf(RemovedRun) },
+  },
+  'GET /v1/admin/artifacts': {
+    scope: 'admin',
+    summary: 'List the artifacts of a tenant, or of all tenants',
+    query: pageQuery(TENANT),
+    answers: { 200: pageOf(StoredArtifact) },
+  },
+  'GET /v1/admin/artifact-totals': {
+    scope: 'admin',
+    summary: 'Count the artifacts of a tenant, or of each tenant',
+    query: pageQuery(TENANT),
+    answers: { 200: pageOf(ArtifactTotals) },
   },
   'GET /v1/admin/check': {
     scope: 'admin',

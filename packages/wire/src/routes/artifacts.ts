@@ -38,11 +38,12 @@ export const ARTIFACT_ROUTES = routes({
   },
   'GET /v1/artifacts/{id}': {
     scope: 'artifacts:read',
-    summary: 'Get the bytes of an artifact',
+    summary: 'Get the bytes of an artifact, or with Range one part of them',
     query: ACCESS,
-    answers: { 200: null },
+    answers: { 200: null, 206: null },
     produces: ['*/*'],
     problems: ['NOT_FOUND', 'CODEC_FAILED'],
+    refusals: { 416: 'INVALID_ARGUMENT: the artifact has no byte in this range' },
     confinesSession: true,
   },
   'GET /v1/artifacts/{id}/ref': {

@@ -2,9 +2,9 @@
  * Retention of artifacts: expiry to the millisecond, sweeps after a grace period, least recently used evicted (AGT-11).
  */
 import type { ArtifactRef } from '@tidemark/core';
-import { expect, expectEqual } from '../../expect.ts';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
-import { casesOf } from '../agents/samples.ts';
+import { casesOf, expectField } from '../agents/samples.ts';
 import { stopwatch } from '../stopwatch.ts';
 import { bytesOf, expectThere, listed, sameBytes, TEXT } from './samples.ts';
 
@@ -77,6 +77,35 @@ export const RETENTION_CASES: ConformanceCase[] = [
       await bench.pass(10);
       const removed = await store.sweep({ grace: '36500d' });
       expectEqual(removed.blobs, 0, 'bytes younger than the grace period stay');
+    },
+  }),
+
+  artifacts({
+    id: 'artifacts/unscoped-are-limited',
+    title: 'Artifacts without session and trace are limited per tenant, in number and in bytes',
+    proves: ['AGT-11'],
+    async run(bench) {
+      const scoped = await bench.tenant.artifacts.putText('of a session', { scope: { sessionId: 'session' } });
+      const few = bench.withRetention({ maxUnscopedCount: 3, maxUnscopedBytes: 1_000, strategy: 'fifo' });
+      const refs: ArtifactRef[] = [];
+      for (let n = 0; n < 5; n++) {
+        const scope = n % 2 === 0 ? {} : { userId: 'user' };
+        refs.push(await (few ?? bench.tenant).artifacts.putText(`text ${n}`, { scope }));
+        await bench.pass(5);
+      }
+      // Without limits of its own the case can only show that the default is not small.
+      for (const [n, ref] of refs.entries()) await expectThere(bench.tenant.artifacts, ref, few === null || n >= 2);
+      await expectThere(bench.tenant.artifacts, scoped, true);
+      const none = bench.withRetention({ maxUnscopedCount: 3, maxUnscopedBytes: 1_000, strategy: 'none' });
+      if (none === null) return;
+      expectEqual((await none.artifacts.putText('text 4')).id, refs[4]!.id, 'a stored artifact is renewed');
+      const error = await expectCode('LIMIT_EXCEEDED', 'a fourth is refused', () => none.artifacts.putText('text 5'));
+      expectField(error, 'scope');
+      await none.artifacts.putText('text 5', { scope: { traceId: 'trace' } });
+      expect(await none.artifacts.delete(refs[2]!.id), 'one is deleted');
+      await expectCode('LIMIT_EXCEEDED', 'too many bytes are refused', () => none.artifacts.putBytes(bytesOf(990)));
+      await none.artifacts.putBytes(bytesOf(900));
+      expectEqual((await listed(none.artifacts)).length, 5, 'three without and two with a session or trace are left');
     },
   }),
 

@@ -1,6 +1,7 @@
 /** Artifacts through a codec: bytes of any size, stored beside the same bytes without the codec. */
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
+import { expectParts } from '../artifacts/parts.ts';
 import { bytesOf, sameBytes, sha256 } from '../artifacts/samples.ts';
 import { newCodec } from './kept-payloads.ts';
 
@@ -37,6 +38,17 @@ export const ARTIFACT_CODEC_CASES: readonly ConformanceCase[] = [
         for await (const chunk of (await artifacts.getStream(ref.id))!) chunks.push(new Uint8Array(chunk));
         expect(sameBytes(Buffer.concat(chunks), bytes), `${size} bytes are returned as a stream`);
       }
+    },
+  },
+
+  {
+    id: 'artifacts/codec-parts-come-back',
+    title: 'A part of an artifact that passed a codec has exactly the bytes from start to end',
+    domain: 'artifacts',
+    proves: ['AGT-11'],
+    needs: ['artifacts', 'payloadCodec'],
+    async run(bench) {
+      await expectParts(bench.encoded(newCodec()).artifacts);
     },
   },
 
