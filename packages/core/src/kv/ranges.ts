@@ -5,6 +5,7 @@ import type { KvCount, KvDeleted } from '../contracts/kv.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { Records, RecordWrite } from '../engine/records.ts';
 import { inParts } from '../tools/paging.ts';
+import { sleep } from '../tools/sleep.ts';
 import type { ScanPlan, ScanReader } from './scan.ts';
 
 /** Records that one count looks at, by key alone or with their fields. */
@@ -12,6 +13,9 @@ const MOST_KEYS_COUNTED = 100_000;
 const MOST_RECORDS_COUNTED = 10_000;
 /** Records deleted in one step of the engine. Short steps let other writers in between. */
 const DELETED_AT_ONCE = 50;
+/** Idle time after such a step, as a multiple of the step's own time, so that other writers keep most of their speed. */
+const REST = 3;
+const LONGEST_REST_MS = 100;
 
 /** The kind of cursor that `deletePrefix` returns. */
 export const DELETE_CURSOR = 'kv.deletePrefix';
@@ -58,6 +62,7 @@ export async function deleteRange(
   };
   for (const some of inParts(keys, DELETED_AT_ONCE)) {
     if (passed > 0 && isLate()) return result();
+    const start = performance.now();
     try {
       const outcomes = await records.batch(
         some.map((key) => removalOf(tenantId, key)),
@@ -70,6 +75,7 @@ export async function deleteRange(
       return result();
     }
     passed += some.length;
+    if (passed < rows.length) await sleep(Math.min(LONGEST_REST_MS, REST * (performance.now() - start)));
   }
   return result();
 }
