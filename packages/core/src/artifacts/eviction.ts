@@ -37,6 +37,11 @@ export class Eviction {
   /** Plans for an artifact without session and trace. Does not read the others while there is known to be room. */
   async #planUnscoped(owner: string, id: string, sizeBytes: number, call: EngineCall): Promise<Candidate[]> {
     const { retention, clock } = this.#context;
+    if (
+      retention.maxUnscopedCount === Number.POSITIVE_INFINITY &&
+      retention.maxUnscopedBytes === Number.POSITIVE_INFINITY
+    )
+      return [];
     const now = clock();
     if (this.#rooms.take(owner, sizeBytes, now)) return [];
     const unscoped = await this.#neighbours(owner, { isUnscoped: true }, id, call);

@@ -63,16 +63,16 @@ export interface ArtifactRetention {
   maxTraceCount: number;
   /** Default 1 000. */
   maxSessionCount: number;
-  /** For the artifacts of a tenant that have neither session nor trace. Default 50 GiB. */
+  /** For the artifacts of a tenant that have neither session nor trace. Default: no limit. */
   maxUnscopedBytes: number;
   /**
-   * For the artifacts of a tenant that have neither session nor trace. Default 100 000. An eviction at a limit of 1 000
+   * For the artifacts of a tenant that have neither session nor trace. Default: no limit. An eviction at a limit of 1 000
    * or more also frees a 64th of it. On Redis and NATS, artifacts stored by version 0.1 count once they are stored again.
    */
   maxUnscopedCount: number;
   /**
-   * How to make room when a limit of a session or trace is reached, or of artifacts without either. `lru` removes the least recently used artifacts,
-   * `fifo` the oldest, `none` refuses the new one with `LIMIT_EXCEEDED`. Default `lru`.
+   * How to make room when a limit of a session or trace is reached, or of artifacts without either. `lru` removes the
+   * least recently used artifacts, `fifo` the oldest, `none` refuses the new one with `LIMIT_EXCEEDED`. Default `lru`.
    */
   strategy: 'lru' | 'fifo' | 'none';
 }

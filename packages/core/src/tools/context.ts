@@ -32,8 +32,9 @@ export const DEFAULT_RETENTION: ArtifactRetention = {
   maxTraceBytes: 100 * 1024 * 1024,
   maxTraceCount: 100,
   maxSessionCount: 1000,
-  maxUnscopedBytes: 50 * 1024 ** 3,
-  maxUnscopedCount: 100_000,
+  // Evicting from stores that are in use already, or counting all of a tenant's references, must be chosen.
+  maxUnscopedBytes: Number.POSITIVE_INFINITY,
+  maxUnscopedCount: Number.POSITIVE_INFINITY,
   strategy: 'lru',
 };
 
