@@ -12,7 +12,7 @@ import { entryOf, isAudited, type RefusalRation, statusOf } from './audit/reques
 import { type Admission, NOBODY } from './auth/admission.ts';
 import type { Holds } from './auth/holds.ts';
 import type { Principal } from './auth.ts';
-import { ANSWERED, type Answer, longListText, sendAnswer } from './http/answer.ts';
+import { ANSWERED, type Answer, longListSlices, sendAnswer } from './http/answer.ts';
 import { contentTypeOf, drain, parseJson, readBody, refuseEncoded } from './http/body.ts';
 import { beginExchange, type Exchange, FailureLog } from './http/exchange.ts';
 import { problemOf, sendProblem } from './http/problems.ts';
@@ -292,7 +292,7 @@ function kindOf({ status, error: { code, field } }: Refusal): SecurityKind | nul
 async function sendList(call: Call<KnownParameters>, answer: Answer): Promise<number> {
   const { query, response } = call;
   const before = response.socket?.bytesWritten ?? 0;
-  const status = sendAnswer(response, answer, await longListText(answer));
+  const status = sendAnswer(response, answer, await longListSlices(answer));
   // A filter may have dropped most of the rows that were read.
   const rows = Math.max(rowsOf(answer) ?? 0, query.filter === undefined ? 0 : (query.limit ?? 0));
   chargeScan(call, rows, (response.socket?.bytesWritten ?? before) - before);
