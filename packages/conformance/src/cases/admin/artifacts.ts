@@ -13,7 +13,7 @@ function inOrder(left: StoredArtifact, right: StoredArtifact): number {
   return order || (left.id < right.id ? -1 : 1);
 }
 
-/** What a codec may add to the bytes of a few artifacts. */
+/** Bytes that a codec may add to a few artifacts. */
 const CODEC_BYTES = 4_096;
 
 /** Compares totals. Bytes are those that are stored, so a codec may have added some. */
