@@ -28,7 +28,7 @@ export const NOTHING: Answer = { status: 204 };
 /** Items of a list that are converted or serialised in one go. */
 const SLICE = 100;
 
-function nextTick(): Promise<void> {
+function yieldToOthers(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
@@ -38,7 +38,7 @@ export async function mapInSlices<T, R>(items: readonly T[], map: (item: T) => R
   const mapped: R[] = [];
   for (const slice of inParts(items, SLICE)) {
     for (const item of slice) mapped.push(map(item));
-    await nextTick();
+    await yieldToOthers();
   }
   return mapped;
 }
@@ -55,7 +55,7 @@ export async function longListSlices({ body }: Answer): Promise<Buffer[] | undef
   for (const slice of inParts(items, SLICE)) {
     const before = slices.length === 0 ? '{"items":[' : ',';
     slices.push(Buffer.from(before + JSON.stringify(slice).slice(1, -1)));
-    await nextTick();
+    await yieldToOthers();
   }
   const others = JSON.stringify(rest).slice(1);
   slices.push(Buffer.from(`]${others === '}' ? '' : ','}${others}`));
