@@ -81,7 +81,9 @@ async function test(combination: Combination): Promise<Line> {
 /** Returns the cases that failed and are not declared, and declared ones that did not fail. */
 function unexpected(cases: readonly CaseResult[], declared: Readonly<Record<string, string>>): CaseResult[] {
   const failed = cases.filter(({ id, status }) => status === 'failed' && !Object.hasOwn(declared, id));
-  const passed = Object.keys(declared).filter((id) => !cases.some((it) => it.id === id && it.status === 'failed'));
+  // Cases of a model play random commands, which may miss the difference.
+  const certain = Object.keys(declared).filter((id) => !id.startsWith('model/'));
+  const passed = certain.filter((id) => !cases.some((it) => it.id === id && it.status === 'failed'));
   return [...failed, ...passed.map((id) => ({ id, error: 'is declared to fail here, and does not' }) as CaseResult)];
 }
 
