@@ -1,7 +1,8 @@
 /**
  * `npm run bench -- against REV`: CPU per operation of this tree against another revision, in alternating rounds of the
  * same work. Wall time depends on the disk and on other processes; CPU time of the process shows whether a change made
- * it slower. `--rounds 10 --only append,post --engines memory,sqlite,postgres,redis,nats`.
+ * it slower. `--rounds 10 --only append,post --engines memory,sqlite,postgres,redis,nats`. `--tree DIR` uses an
+ * installed checkout of the other revision instead of making one.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -138,15 +139,18 @@ export async function compareWith(args: string[]): Promise<void> {
       rounds: { type: 'string', default: '10' },
       only: { type: 'string', default: [...Object.keys(CALLS), ...Object.keys(REQUESTS)].join(',') },
       engines: { type: 'string', default: 'memory,sqlite,postgres,redis,nats' },
+      tree: { type: 'string' },
     },
   });
   const [revision] = positionals;
-  if (revision === undefined) throw new Error('Name the revision to compare with: npm run bench -- against REV');
+  if (revision === undefined && values.tree === undefined)
+    throw new Error('Name the revision to compare with: npm run bench -- against REV');
   const scratch = mkdtempSync(join(tmpdir(), 'tidemark-against-'));
-  const other = join(scratch, 'tree');
-  execFileSync('git', ['worktree', 'add', '--detach', other, revision], { cwd: ROOT, stdio: 'ignore' });
+  const other = values.tree ?? join(scratch, 'tree');
+  const isOwn = values.tree === undefined;
+  if (isOwn) execFileSync('git', ['worktree', 'add', '--detach', other, revision!], { cwd: ROOT, stdio: 'ignore' });
   try {
-    execFileSync('npm', ['ci', '--ignore-scripts'], { cwd: other, stdio: 'ignore' });
+    if (isOwn) execFileSync('npm', ['ci', '--ignore-scripts'], { cwd: other, stdio: 'ignore' });
     copyFileSync(join(import.meta.dirname, CHILD), join(other, 'bench', CHILD));
     const only = values.only.split(',');
     for (const engine of values.engines.split(',')) {
@@ -162,7 +166,7 @@ export async function compareWith(args: string[]): Promise<void> {
       }
     }
   } finally {
-    execFileSync('git', ['worktree', 'remove', '--force', other], { cwd: ROOT, stdio: 'ignore' });
+    if (isOwn) execFileSync('git', ['worktree', 'remove', '--force', other], { cwd: ROOT, stdio: 'ignore' });
     rmSync(scratch, { recursive: true, force: true });
   }
 }
