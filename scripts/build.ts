@@ -4,7 +4,8 @@
  */
 import { globSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { rolldown } from 'rolldown';
+import { pathToFileURL } from 'node:url';
+import { type Plugin, rolldown } from 'rolldown';
 import { buildInspector } from './inspector.ts';
 import { runVisibly, toolPath } from './processes.ts';
 
@@ -35,6 +36,16 @@ function manifestOf(directory: string): Manifest {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
 }
 
+/** Replaces `text-files.ts` of a package by the texts it reads, so that its bundles need no other files. */
+const inlineTexts: Plugin = {
+  name: 'inline-texts',
+  async load(id) {
+    if (basename(id) !== 'text-files.ts') return null;
+    const { TEXTS } = (await import(pathToFileURL(id).href)) as { TEXTS: Record<string, string> };
+    return { code: `export const TEXTS = ${JSON.stringify(TEXTS)};`, moduleType: 'js' };
+  },
+};
+
 async function bundle(directory: string): Promise<void> {
   const manifest = manifestOf(directory);
   const entries = entriesOf(manifest);
@@ -43,6 +54,7 @@ async function bundle(directory: string): Promise<void> {
     cwd: directory,
     input: entries,
     platform: 'node',
+    plugins: [inlineTexts],
     resolve: { conditionNames: [SOURCE, 'import', 'default'] },
     // Files of other packages stay imports. Private packages are not published, so they are bundled.
     external: (id) => !id.startsWith('.') && !id.startsWith('/') && !isPrivate(id),

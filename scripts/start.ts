@@ -73,7 +73,7 @@ console.log(`A store on ${backend} ${version}, ${url}; an acknowledged write sur
 
   Inspector   ${address}
   HTTP API    ${address}/v1/info, ${address}/openapi.json
-  Commands    node_modules/.bin/node --conditions=tidemark-source packages/cli/src/cli.ts runs list --store ${address}
+  Commands    npm run tidemark -- runs list --store ${address}
 
 Ctrl-C ends it.`);
 

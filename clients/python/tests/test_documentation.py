@@ -19,7 +19,7 @@ class Examples(unittest.TestCase):
         server = Server()
         self.addCleanup(server.dispose)
         (example,) = _EXAMPLE.findall(page.read_text())
-        code = example.replace("http://127.0.0.1:4100", server.url)
+        code = example.replace("http://127.0.0.1:7420", server.url)
         done = subprocess.run([sys.executable, "-c", code], cwd=_CLIENT, capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout

@@ -42,7 +42,7 @@ class StateStore:
 
     Example::
 
-        async with StateStore("http://127.0.0.1:4100", token=key) as store:
+        async with StateStore("http://127.0.0.1:7420", token=key) as store:
             flow = create(..., state_store=store)
     """
 

@@ -1,8 +1,22 @@
 #!/usr/bin/env node
 /** The `tidemark` command. The compile cache saves most of the start-up time of a short command. */
-import { enableCompileCache } from 'node:module';
+import * as nodeModule from 'node:module';
 
-enableCompileCache();
-const { processIo, run } = await import('./index.ts');
+/** Prints the one sentence with which core refuses an old Node; the other modules would not even link there. */
+async function isNodeNewEnough(): Promise<boolean> {
+  try {
+    await import('@tidemark/core');
+    return true;
+  } catch (error) {
+    console.error((error as Error).message);
+    return false;
+  }
+}
 
-process.exitCode = await run(process.argv.slice(2), processIo());
+nodeModule.enableCompileCache?.();
+if (await isNodeNewEnough()) {
+  const { processIo, run } = await import('./index.ts');
+  process.exitCode = await run(process.argv.slice(2), processIo());
+} else {
+  process.exitCode = 1;
+}

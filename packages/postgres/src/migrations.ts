@@ -1,10 +1,10 @@
 /** Migrates a schema: numbered SQL files, each in one transaction with its version, under one lock. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { TidemarkError } from '@tidemark/core';
 import { withUrlOptions } from '@tidemark/core/engine';
 import type pg from 'pg';
 import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions, URL_OPTIONS } from './options.ts';
 import { Dialect } from './sql.ts';
+import { TEXTS } from './text-files.ts';
 
 export interface Migration {
   version: number;
@@ -17,7 +17,6 @@ export interface Migration {
 /** The options that decide the shape of the tables. */
 export type MigrationOptions = Pick<PostgresOptions, 'schema' | 'partitions' | 'rowLevelSecurity' | 'payloadIndex'>;
 
-const DIRECTORY = new URL('../migrations/', import.meta.url);
 /** Migrations that are applied only when their option is on. */
 const OPTIONAL: Record<number, keyof MigrationOptions> = { 1001: 'rowLevelSecurity', 1002: 'payloadIndex' };
 /** One for all schemas: migrations of one database wait for each other. */
@@ -26,11 +25,9 @@ const LOCK = 7_420_042;
 /** Returns the migrations for these options in order, with all names filled in. */
 export function planMigrations(options: MigrationOptions = {}): Migration[] {
   const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
-  return readdirSync(DIRECTORY)
-    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
-    .sort()
-    .map((file) => {
-      const text = readFileSync(new URL(file, DIRECTORY), 'utf8');
+  return Object.entries(TEXTS)
+    .filter(([file]) => /^\d{4}_\w+\.sql$/.test(file))
+    .map(([file, text]) => {
       const version = Number(file.slice(0, 4));
       const oldestReader = Number(/^-- oldest reader: (\d+)$/m.exec(text)?.[1] ?? Math.min(version, 999));
       return {

@@ -1,16 +1,14 @@
 /** The Lua scripts in `scripts/`. Every write is one script, so that it happens whole or not at all. */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { JOB_STATES } from '@tidemark/core';
 import { HELD_STATES } from '@tidemark/core/engine';
+import { TEXTS } from './text-files.ts';
 
 export interface Script {
   text: string;
   /** The SHA-1 by which the server knows the script after its first use. */
   sha: string;
 }
-
-const DIRECTORY = new URL('../scripts/', import.meta.url);
 
 /** Tables that scripts take from core, so that they are not duplicated. */
 const FROM_CORE: Record<string, string> = {
@@ -23,7 +21,7 @@ function luaTable(name: string, words: readonly string[]): string {
 
 /** Joins files to one script. Each file may use the definitions of those before it. */
 function loadScript(...names: string[]): Script {
-  const readFile = (name: string) => (FROM_CORE[name] ?? '') + readFileSync(new URL(`${name}.lua`, DIRECTORY), 'utf8');
+  const readFile = (name: string) => (FROM_CORE[name] ?? '') + TEXTS[`${name}.lua`];
   const text = names.map(readFile).join('\n');
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }

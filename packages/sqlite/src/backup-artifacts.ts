@@ -5,8 +5,8 @@
  */
 import { chmod, copyFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { blobFile, isMissing } from './blobs.ts';
+import { DatabaseSync } from './node-sqlite.ts';
 
 /** A file that is erased and stored again during the copy may be missing more than once. */
 const MOST_TRIES = 5;

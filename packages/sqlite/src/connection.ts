@@ -1,6 +1,7 @@
 /** A connection with crash-safe settings (GEN-9), and its prepared statements. */
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
 import { invalidArgument } from '@tidemark/core';
+import { DatabaseSync } from './node-sqlite.ts';
 
 export type Parameter = string | number | null | Uint8Array;
 

@@ -1,8 +1,8 @@
 /** File operations outside SQLite: durable directories and the single-process lock. */
 import { closeSync, fsyncSync, openSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
 import { TidemarkError } from '@tidemark/core';
 import { isBusy } from './errors.ts';
+import { DatabaseSync } from './node-sqlite.ts';
 
 /** Makes new file names in a directory durable. */
 export function syncDirectory(directory: string): void {

@@ -1,7 +1,7 @@
 /** Migrates a file to the newest schema: numbered SQL files, each in its own transaction with its version. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { TidemarkError } from '@tidemark/core';
 import type { Connection } from './connection.ts';
+import { TEXTS } from './text-files.ts';
 
 export interface Migration {
   version: number;
@@ -14,15 +14,11 @@ export interface Migration {
   oldestReader: number;
 }
 
-const DIRECTORY = new URL('../migrations/', import.meta.url);
-
 /** Returns all migrations in order. A line `-- oldest reader: N` states the oldest version that may work beside it. */
 export function loadMigrations(): Migration[] {
-  return readdirSync(DIRECTORY)
-    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
-    .sort()
-    .map((file) => {
-      const sql = readFileSync(new URL(file, DIRECTORY), 'utf8');
+  return Object.entries(TEXTS)
+    .filter(([file]) => /^\d{4}_\w+\.sql$/.test(file))
+    .map(([file, sql]) => {
       const version = Number(file.slice(0, 4));
       const oldestReader = Number(/^-- oldest reader: (\d+)$/m.exec(sql)?.[1] ?? version);
       return { version, name: file.slice(5, -4), sql, oldestReader };

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The `tidemark` command: runs @tidemark/cli, or prints how to install it. */
-import { enableCompileCache } from 'node:module';
+import * as nodeModule from 'node:module';
 
 /** The exports of @tidemark/cli that are used here. That package depends on this one, so its types are not imported. */
 interface CommandLine {
@@ -21,9 +21,23 @@ async function loadCommandLine(): Promise<CommandLine | null> {
   }
 }
 
-enableCompileCache();
-const commandLine = await loadCommandLine();
-if (commandLine) {
+/** Prints the one sentence with which core refuses an old Node; the command line would not even link there. */
+async function isNodeNewEnough(): Promise<boolean> {
+  try {
+    await import('@tidemark/core');
+    return true;
+  } catch (error) {
+    console.error((error as Error).message);
+    return false;
+  }
+}
+
+nodeModule.enableCompileCache?.();
+const isUsable = await isNodeNewEnough();
+const commandLine = isUsable ? await loadCommandLine() : null;
+if (!isUsable) {
+  process.exitCode = 1;
+} else if (commandLine) {
   process.exitCode = await commandLine.run(process.argv.slice(2), commandLine.processIo());
 } else {
   console.error(`The tidemark command needs the package ${PACKAGE}; install it with: npm install ${PACKAGE}`);

@@ -1,0 +1,11 @@
+/** The files in `scripts/` by name. The build replaces this module by their contents, so that bundles need no files. */
+import { readdirSync, readFileSync } from 'node:fs';
+
+const DIRECTORY = new URL('../scripts/', import.meta.url);
+
+export const TEXTS: Readonly<Record<string, string>> = Object.fromEntries(
+  readdirSync(DIRECTORY)
+    .filter((file) => file.endsWith('.lua'))
+    .sort()
+    .map((file) => [file, readFileSync(new URL(file, DIRECTORY), 'utf8')]),
+);

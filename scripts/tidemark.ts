@@ -1,0 +1,2 @@
+/** `npm run tidemark -- runs list`: the command line, from its sources. */
+import '../packages/cli/src/cli.ts';
