@@ -10,13 +10,15 @@ interface CommandLine {
 
 const PACKAGE: string = '@tidemark/cli';
 
+function isMissing(error: unknown, name: string): boolean {
+  return (error as { code?: string }).code === 'ERR_MODULE_NOT_FOUND' && String(error).includes(`'${name}'`);
+}
+
 async function loadCommandLine(): Promise<CommandLine | null> {
   try {
     return (await import(PACKAGE)) as CommandLine;
   } catch (error) {
-    const isMissing =
-      (error as { code?: string }).code === 'ERR_MODULE_NOT_FOUND' && String(error).includes(`'${PACKAGE}'`);
-    if (isMissing) return null;
+    if (isMissing(error, PACKAGE)) return null;
     throw error;
   }
 }
@@ -27,6 +29,7 @@ async function isNodeNewEnough(): Promise<boolean> {
     await import('@tidemark/core');
     return true;
   } catch (error) {
+    if (isMissing(error, '@tidemark/core')) return true;
     console.error((error as Error).message);
     return false;
   }
