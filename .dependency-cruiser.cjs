@@ -18,8 +18,8 @@ const MAY_IMPORT = {
   client: ['core', 'wire'],
   server: ['core', 'runtime', 'wire'],
   inspector: ['core', 'wire'],
-  cli: ['core', 'runtime', 'conformance', 'server', 'client', 'tidemark', 'sqlite'],
-  tidemark: ['core', 'runtime', 'client', 'cli', 'sqlite'],
+  cli: ['core', 'runtime', 'conformance', 'server', 'client', 'tidemark', 'sqlite', 'postgres'],
+  tidemark: ['core', 'runtime', 'client', 'cli', 'sqlite', 'postgres', 'redis', 'nats'],
 };
 
 /** A package imports only the layers below it, so engines never import each other. */

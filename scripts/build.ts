@@ -62,7 +62,6 @@ async function bundle(directory: string): Promise<void> {
   await build.write({
     dir: join(directory, 'dist'),
     format: 'esm',
-    sourcemap: true,
     chunkFileNames: 'shared-[hash].js',
   });
   await build.close();
@@ -98,7 +97,7 @@ const privateNames = packages.map(manifestOf).flatMap((it) => (it.private ? [it.
 let code = await runVisibly(process.execPath, [toolPath('typescript', 'tsc'), '-b', ...packages]);
 if (code === 0) {
   for (const directory of packages) {
-    for (const stale of globSync(join(directory, 'dist/**/*.js'))) rmSync(stale);
+    for (const stale of globSync(join(directory, 'dist/**/*.{js,map}'))) rmSync(stale);
     await bundle(directory);
   }
   const leaks = packages.filter((it) => !manifestOf(it).private).flatMap(unreachableTypes);

@@ -1,5 +1,5 @@
 /**
- * `npm run check`: types, lint and format, unused code, layering, documents, generated pages, spelling, commit subjects and words.
+ * `npm run check`: types, lint and format, unused code, layering, packed packages, documents, generated pages, spelling, commit subjects and words.
  * One line per check; only a failed one shows its output.
  * Arguments name the checks to run: `npm run check -- types lint`.
  */
@@ -20,6 +20,7 @@ const CHECKS = [
     tool: toolPath('dependency-cruiser', 'depcruise'),
     args: ['--output-type', 'err-long', 'packages', 'scripts', 'examples'],
   },
+  { name: 'packages', tool: SCRIPT, args: ['packages'] },
   { name: 'documents', tool: SCRIPT, args: ['documents'] },
   { name: 'pages', tool: SCRIPT, args: ['docs', '--check'] },
   {

@@ -1,5 +1,5 @@
 /**
- * `npm run docs`: writes the pages that are generated from the code. With `--check` it writes nothing and fails when
+ * `npm run docs`: writes the pages that are generated from the code, and the fields that all manifests share. With `--check` it writes nothing and fails when
  * one is out of date.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { renderClausesPage } from '@tidemark/conformance';
 import { CALLS, type CallFacts, ERROR_CODES } from '@tidemark/core';
 import { openApiDocument } from '@tidemark/server';
 import { apiPages } from './api/report.ts';
+import { manifestPages } from './packages/manifests.ts';
 import { ROOT } from './processes.ts';
 
 const PAGES: Record<string, () => string> = {
@@ -109,6 +110,7 @@ function renderPages(): Map<string, string | null> {
   return new Map<string, string | null>([
     ...globSync('docs/api/*.api.md', { cwd: ROOT }).map((path) => [path, null] as const),
     ...apiPages(ROOT),
+    ...manifestPages(ROOT),
     ...Object.entries(PAGES).map(([path, render]) => [path, render()] as const),
   ]);
 }

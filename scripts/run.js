@@ -4,16 +4,20 @@
  */
 // biome-ignore-start lint/style/useNodejsImportProtocol: early releases of Node 14 do not know `node:`.
 import { spawn } from 'child_process';
+import { readFileSync } from 'fs';
 import { fileURLToPath } from 'url';
 
 // biome-ignore-end lint/style/useNodejsImportProtocol: as above.
 
+const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+const oldest = manifest.engines.node.replace('>=', '');
+const [oldestMajor = 0, oldestMinor = 0] = oldest.split('.').map(Number);
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 const [name = '', ...args] = process.argv.slice(2);
 
-if (major < 22 || (major === 22 && minor < 13)) {
+if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
   console.error(
-    `Tidemark needs Node 22.13 or newer; this is Node ${process.versions.node}. ` +
+    `Tidemark needs Node ${oldest} or newer; this is Node ${process.versions.node}. ` +
       'Run it as an npm script after `npm ci`, which brings Node 24 along on Linux x64, or install a newer one from https://nodejs.org.',
   );
   process.exitCode = 1;

@@ -2,7 +2,7 @@
  * `npm run test:matrix`: the whole conformance kit on PostgreSQL in every combination of version, partitions, row-level
  * security and pooler, on Redis and Valkey and on NATS in every version, alone and as clusters, and
  * between clients and servers of different versions. Arguments narrow it down:
- * `npm run test:matrix -- "PostgreSQL 14"`.
+ * `npm run test:matrix -- "PostgreSQL 14"`. `npm run test:matrix -- install` tests the packed packages instead.
  */
 
 import { ALL_CASES, type CaseResult, runConformance, type StoreUnderTest, sharesStore } from '@tidemark/conformance';
@@ -11,6 +11,7 @@ import { SETTINGS as NATS_SETTINGS } from '../packages/nats/test/servers.ts';
 import { allCombinations, describeCombination, startCombination } from '../packages/postgres/test/combinations.ts';
 import * as redis from '../packages/redis/test/kit-parts.ts';
 import { PAIRINGS } from './compatibility/combinations.ts';
+import { testInstallation } from './install/matrix.ts';
 
 /** Servers to run the kit on. */
 interface Combination {
@@ -98,6 +99,7 @@ async function testOrFail(combination: Combination): Promise<Line> {
 }
 
 const wanted = process.argv.slice(2);
+if (wanted[0] === 'install') process.exit((await testInstallation()) > 0 ? 1 : 0);
 const combinations = COMBINATIONS.filter(({ title }) => wanted.every((part) => title.includes(part)));
 const lines: Line[] = [];
 for (const [at, combination] of combinations.entries()) {

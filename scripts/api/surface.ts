@@ -42,7 +42,7 @@ function compilerOptions(): ts.CompilerOptions {
   const { config } = ts.readConfigFile(base, ts.sys.readFile);
   const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, join(base, '..'));
   // `npm run check -- types` reports type errors; checking here would only cost time.
-  return { ...options, composite: false, declarationMap: false, removeComments: true, noCheck: true };
+  return { ...options, composite: false, removeComments: true, noCheck: true };
 }
 
 function describe(

@@ -32,7 +32,6 @@ function compilerOptions(root: string): ts.CompilerOptions {
     ...options,
     composite: false,
     declaration: false,
-    declarationMap: false,
     emitDeclarationOnly: false,
     noEmit: true,
     allowImportingTsExtensions: true,

@@ -56,6 +56,7 @@ export { StoreContext } from './tools/context.ts';
 export { GroupCommit } from './tools/group-commit.ts';
 export { splitKey } from './tools/joined-keys.ts';
 export { LruMap } from './tools/lru-map.ts';
+export { missingPackage } from './tools/missing-package.ts';
 export { inParts } from './tools/paging.ts';
 export { Signals } from './tools/signals.ts';
 export { sleep } from './tools/sleep.ts';

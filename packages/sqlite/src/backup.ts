@@ -1,10 +1,10 @@
 /** Online backup: a consistent copy of the file while writers continue, made without blocking the event loop. */
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import { copyArtifacts } from './backup-artifacts.ts';
 import { makePrivateFile, syncDirectory } from './files.ts';
+import { sqliteThread } from './node-sqlite.ts';
 
 /** VACUUM INTO reads one snapshot and works on every SQLite version of a supported Node. */
 const COPY = `
@@ -39,7 +39,7 @@ export async function backupFile(from: string, to: string): Promise<void> {
 
 function runCopy(from: string, to: string): Promise<void> {
   return new Promise((done, failed) => {
-    const worker = new Worker(COPY, { eval: true, workerData: { from, to } });
+    const worker = sqliteThread(COPY, { from, to });
     worker.once('error', (cause) =>
       failed(new TidemarkError('STORAGE_ERROR', `The backup to ${to} failed: ${cause}`, { cause })),
     );

@@ -1,3 +1,3 @@
 /** Tidemark on SQLite: the embedded default. */
-export { loadMigrations, type Migration } from './migrations.ts';
+export { appliedTimes, loadMigrations, type Migration } from './migrations.ts';
 export { type SqliteOptions, type SqliteStore, sqliteStore } from './store.ts';

@@ -2,8 +2,8 @@
  * Checks the whole file with SQLite's integrity check, in a separate thread: it reads every page, and the process keeps
  * serving meanwhile.
  */
-import { Worker } from 'node:worker_threads';
 import type { DoctorFinding } from '@tidemark/core';
+import { sqliteThread } from './node-sqlite.ts';
 
 const MOST_PROBLEMS = 10;
 
@@ -31,7 +31,7 @@ export async function checkIntegrity(path: string): Promise<DoctorFinding> {
 
 function linesOf(path: string): Promise<string[]> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(THREAD, { eval: true, workerData: { path, most: MOST_PROBLEMS } });
+    const worker = sqliteThread(THREAD, { path, most: MOST_PROBLEMS });
     worker.once('message', resolve).once('error', reject);
     worker.once('exit', () => reject(new Error('The check of the file stopped')));
   });

@@ -1,6 +1,7 @@
 /** Migrates a file to the newest schema: numbered SQL files, each in its own transaction with its version. */
 import { TidemarkError } from '@tidemark/core';
 import type { Connection } from './connection.ts';
+import { DatabaseSync } from './node-sqlite.ts';
 import { TEXTS } from './text-files.ts';
 
 export interface Migration {
@@ -35,6 +36,21 @@ export function appliedMigrations(connection: Connection): Applied[] {
   const known = connection.get("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tidemark_migrations'");
   if (!known) return [];
   return connection.all<Applied>('SELECT version, oldest_reader FROM tidemark_migrations ORDER BY version');
+}
+
+/**
+ * Returns when each migration was applied to a file, in milliseconds, by version. Reads the file directly, because
+ * opening it as a store would migrate it.
+ */
+export function appliedTimes(file: string): Map<number, number> {
+  const database = new DatabaseSync(file, { readOnly: true });
+  try {
+    const known = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'tidemark_migrations'").get();
+    const rows = known ? database.prepare('SELECT version, applied_at FROM tidemark_migrations').all() : [];
+    return new Map(rows.map(({ version, applied_at: time }) => [Number(version), Number(time)]));
+  } finally {
+    database.close();
+  }
 }
 
 /** Throws `SCHEMA_MISMATCH` for a file that only a newer library can use. */

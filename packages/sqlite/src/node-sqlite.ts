@@ -3,6 +3,7 @@
  * warnings stay. An import would print it before any code of ours runs.
  */
 import type * as NodeSqlite from 'node:sqlite';
+import { Worker } from 'node:worker_threads';
 
 function load(): typeof NodeSqlite {
   const { emitWarning } = process;
@@ -19,3 +20,11 @@ function load(): typeof NodeSqlite {
 
 export const { DatabaseSync } = load();
 export type DatabaseSync = NodeSqlite.DatabaseSync;
+
+/**
+ * Starts a thread for a script that uses `node:sqlite`. The script is text, so that bundles need no second file. Only the
+ * warnings of this thread about experimental features are hidden.
+ */
+export function sqliteThread(script: string, workerData: Record<string, unknown>): Worker {
+  return new Worker(script, { eval: true, workerData, execArgv: ['--disable-warning=ExperimentalWarning'] });
+}

@@ -1,7 +1,7 @@
 /** Maps URLs to driver packages. Each is loaded when its URL is opened. */
 
 import { invalidArgument, memoryStore, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
-import { shownUrl } from '@tidemark/core/engine';
+import { missingPackage, shownUrl } from '@tidemark/core/engine';
 
 /** Options of `open`. */
 export interface OpenOptions extends StoreOptions {
@@ -16,32 +16,70 @@ interface DriverModule {
   openUrl: OpenUrl;
 }
 
-const PACKAGES: Record<string, string> = {
-  postgres: '@tidemark/postgres',
-  postgresql: '@tidemark/postgres',
-  redis: '@tidemark/redis',
-  rediss: '@tidemark/redis',
-  nats: '@tidemark/nats',
-  http: '@tidemark/client',
-  https: '@tidemark/client',
+/** Loads a driver for a scheme, which its error names. */
+type LoadDriver = (scheme: string) => Promise<DriverModule>;
+
+// Each import is literal and directly inside its own `try`: bundlers follow it when the package is installed, and
+// leave it alone when it is not.
+
+const postgres: LoadDriver = async (scheme) => {
+  try {
+    return await import('@tidemark/postgres');
+  } catch (cause) {
+    throw missingPackage(cause, '@tidemark/postgres', `${scheme}:`);
+  }
+};
+
+const redis: LoadDriver = async (scheme) => {
+  try {
+    return await import('@tidemark/redis');
+  } catch (cause) {
+    throw missingPackage(cause, '@tidemark/redis', `${scheme}:`);
+  }
+};
+
+const nats: LoadDriver = async (scheme) => {
+  try {
+    return await import('@tidemark/nats');
+  } catch (cause) {
+    throw missingPackage(cause, '@tidemark/nats', `${scheme}:`);
+  }
+};
+
+const http: LoadDriver = async (scheme) => {
+  try {
+    return await import('@tidemark/client');
+  } catch (cause) {
+    throw missingPackage(cause, '@tidemark/client', `${scheme}:`);
+  }
+};
+
+const DRIVERS: Record<string, LoadDriver> = {
+  postgres,
+  postgresql: postgres,
+  redis,
+  rediss: redis,
+  nats,
+  http,
+  https: http,
 };
 
 /** The schemes of the URLs that `open` takes. */
-export const STORE_SCHEMES: readonly string[] = ['memory', 'sqlite', ...Object.keys(PACKAGES)];
+export const STORE_SCHEMES: readonly string[] = ['memory', 'sqlite', ...Object.keys(DRIVERS)];
 
 /** Opens a store by URL. */
 export async function openUrl(url: string, options: OpenOptions): Promise<Store> {
   const scheme = /^([a-z]+):/.exec(url)?.[1];
   if (scheme === 'memory') return openMemory(options);
   if (scheme === 'sqlite') return openSqlite(sqlitePath(url), options);
-  const name = scheme === undefined ? undefined : PACKAGES[scheme];
-  if (name === undefined)
+  const load = scheme === undefined || !Object.hasOwn(DRIVERS, scheme) ? undefined : DRIVERS[scheme];
+  if (load === undefined)
     throw invalidArgument(
       'url',
       `a URL that starts with ${STORE_SCHEMES.map((it) => `${it}:`).join(', ')}`,
       shownUrl(url),
     );
-  const driver = await loadDriver(name, scheme!);
+  const driver = await load(scheme!);
   return driver.openUrl(url, options);
 }
 
@@ -73,19 +111,5 @@ function decodePercent(text: string): string {
     return decodeURIComponent(text);
   } catch {
     throw invalidArgument('url', 'free of broken percent escapes: write a percent sign as %25', text);
-  }
-}
-
-async function loadDriver(name: string, scheme: string): Promise<DriverModule> {
-  try {
-    return (await import(name)) as DriverModule;
-  } catch (cause) {
-    const missing = (cause as { code?: string }).code === 'ERR_MODULE_NOT_FOUND' && String(cause).includes(`'${name}'`);
-    if (!missing) throw cause;
-    throw new TidemarkError(
-      'DRIVER_MISSING',
-      `${scheme}: needs the package ${name}; install it with: npm install ${name}`,
-      { cause },
-    );
   }
 }

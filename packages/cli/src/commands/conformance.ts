@@ -1,5 +1,6 @@
 /** `conformance`: runs the contract's cases against a store, each in its own tenant. */
 import type { CaseResult } from '@tidemark/conformance';
+import { missingPackage } from '@tidemark/core/engine';
 import { state } from '../cells.ts';
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -17,11 +18,20 @@ const CASES: View<CaseResult> = {
   id: ({ id }) => id,
 };
 
+/** Loads the kit, an optional package: its test libraries are of no use to those who never run it. */
+async function loadKit() {
+  try {
+    return await import('@tidemark/conformance');
+  } catch (cause) {
+    throw missingPackage(cause, '@tidemark/conformance', 'tidemark conformance');
+  }
+}
+
 const conformance = defineCommand({
   name: 'conformance',
   summary: 'Run the conformance kit against a store',
   details:
-    'Use a separate store: the cases write under their own tenants and leave data behind. Lists failed and skipped cases, and with --verbose all of them. Exit code 6 when a case failed.',
+    'Needs the package @tidemark/conformance. Use a separate store: the cases write under their own tenants and leave data behind. Lists failed and skipped cases, and with --verbose all of them. Exit code 6 when a case failed.',
   effect: 'rw',
   args: { url: one('URL of the store') },
   options: {
@@ -31,7 +41,7 @@ const conformance = defineCommand({
   },
   examples: [{ line: 'conformance memory: --only AGT-5 --verbose', shows: '"status":"passed"' }],
   async run({ out, io, args, options, dryRun, progress }) {
-    const { ALL_CASES, runConformance } = await import('@tidemark/conformance');
+    const { ALL_CASES, runConformance } = await loadKit();
     if (dryRun) return out.report({ dryRun: true, would: 'run the kit', url: args.url, cases: ALL_CASES.length });
     const { TIDEMARK_TOKEN: token } = io.env;
     const open = () => openUrl(args.url, token === undefined ? {} : { token });

@@ -1,6 +1,7 @@
 /** `migrate`: prints, compares and updates the schema of SQL stores. */
 import { existsSync } from 'node:fs';
 import { TidemarkError } from '@tidemark/core';
+import { missingPackage } from '@tidemark/core/engine';
 import { at, state } from '../cells.ts';
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -62,27 +63,11 @@ const plan = defineCommand({
   },
 });
 
-/** The part of the optional driver package that this command uses. */
-interface PostgresDriver {
-  migrationScript(options: {
-    url: string;
-    schema?: string;
-    partitions?: number;
-    rowLevelSecurity?: boolean;
-    payloadIndex?: boolean;
-  }): string;
-}
-
-async function loadPostgres(): Promise<PostgresDriver> {
-  const name: string = '@tidemark/postgres';
+async function loadPostgres() {
   try {
-    return (await import(name)) as PostgresDriver;
+    return await import('@tidemark/postgres');
   } catch (cause) {
-    throw new TidemarkError(
-      'DRIVER_MISSING',
-      `postgres: needs the package ${name}; install it with: npm install ${name}`,
-      { cause },
-    );
+    throw missingPackage(cause, '@tidemark/postgres', 'postgres:');
   }
 }
 
@@ -98,8 +83,8 @@ const status = defineCommand({
       throw isPostgres(settings.store)
         ? new TidemarkError('UNSUPPORTED', 'Use `tidemark doctor` for PostgreSQL')
         : notSql();
-    const { loadMigrations } = await import('@tidemark/sqlite');
-    const applied = existsSync(file) ? await appliedIn(file) : new Map<number, number>();
+    const { appliedTimes, loadMigrations } = await import('@tidemark/sqlite');
+    const applied = existsSync(file) ? appliedTimes(file) : new Map<number, number>();
     const all = loadMigrations().map(({ version, name }): Migration => {
       const time = applied.get(version);
       return { version, name, appliedAt: time === undefined ? null : new Date(time).toISOString() };
@@ -108,19 +93,6 @@ const status = defineCommand({
     return all.some(({ appliedAt }) => appliedAt === null) ? EXIT.unmet : EXIT.ok;
   },
 });
-
-/** Reads the file directly, because opening it as a store would migrate it. */
-async function appliedIn(file: string): Promise<Map<number, number>> {
-  const { DatabaseSync } = await import('node:sqlite');
-  const database = new DatabaseSync(file, { readOnly: true });
-  try {
-    const known = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'tidemark_migrations'").get();
-    const rows = known ? database.prepare('SELECT version, applied_at FROM tidemark_migrations').all() : [];
-    return new Map(rows.map(({ version, applied_at: time }) => [Number(version), Number(time)]));
-  } finally {
-    database.close();
-  }
-}
 
 const up = defineCommand({
   name: 'migrate up',

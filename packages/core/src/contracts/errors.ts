@@ -167,7 +167,7 @@ export const ERROR_CODES = {
   },
   DRIVER_MISSING: {
     retryable: false,
-    meaning: 'The package that serves this kind of URL is not installed.',
+    meaning: 'An optional package that this URL or command needs is not installed.',
     remedy: 'Install it; the message has the command.',
   },
   DURABILITY_TOO_WEAK: {

@@ -1,0 +1,76 @@
+/** Makes projects of a new user: an empty directory in which only the packed packages are installed. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { packAll } from '../packages/pack.ts';
+import { ROOT, runQuietly } from '../processes.ts';
+
+/** The packages that a user of the default engine, the command line and the server installs. */
+const NEEDED = ['tidemark', '@tidemark/cli', '@tidemark/client', '@tidemark/core', '@tidemark/runtime'].concat(
+  ...['@tidemark/server', '@tidemark/sql', '@tidemark/sqlite'],
+);
+/** The dependencies of these packages from the registry. */
+const THIRD_PARTY = ['commander', 'jose', 'typebox'];
+
+export interface Project {
+  directory: string;
+  remove(): void;
+}
+
+/** Builds, packs and installs. `offline` links other packages from this repository instead of asking the registry. */
+export async function newProject({ offline = false } = {}): Promise<Project> {
+  const built = await runQuietly(process.execPath, [join(ROOT, 'scripts/run.js'), 'build']);
+  if (built.code !== 0) throw new Error(built.output);
+  const directory = mkdtempSync(join(tmpdir(), 'tidemark-install-'));
+  const packed = packAll(join(directory, 'packed')).filter(({ name }) => NEEDED.includes(name));
+  writeFileSync(join(directory, 'package.json'), '{ "private": true, "type": "module" }\n');
+  if (offline) {
+    for (const { name, tarball } of packed) {
+      const target = join(directory, 'node_modules', name);
+      mkdirSync(target, { recursive: true });
+      execFileSync('tar', ['-xzf', tarball, '-C', target, '--strip-components=1']);
+    }
+    for (const name of THIRD_PARTY) linkPackage(directory, name);
+  } else {
+    npmInstall(
+      directory,
+      packed.map(({ tarball }) => tarball),
+    );
+  }
+  writePrograms(directory);
+  return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
+}
+
+/** Links a package of this repository into a project. */
+export function linkPackage(directory: string, name: string): void {
+  const link = join(directory, 'node_modules', name);
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules', name), link);
+}
+
+export function npmInstall(directory: string, packages: readonly string[]): void {
+  const PATH = `${dirname(process.execPath)}:${process.env.PATH}`;
+  const args = ['install', '--prefer-offline', '--no-audit', '--no-fund', ...packages];
+  execFileSync('npm', args, { cwd: directory, stdio: 'pipe', env: { ...process.env, PATH } });
+}
+
+/** Returns the program of the README and the output it promises. */
+export function tenLines(): { program: string; output: string } {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  const block = (language: string) =>
+    new RegExp(`## Ten lines[^]*?\`\`\`${language}\\n([^]*?)\`\`\``).exec(readme)![1]!;
+  return { program: block('ts'), output: block('text') };
+}
+
+function writePrograms(directory: string): void {
+  const { program } = tenLines();
+  const body = program.replace(/^import .*\n/, '');
+  writeFileSync(join(directory, 'ten.mjs'), program);
+  writeFileSync(join(directory, 'ten.ts'), program);
+  writeFileSync(join(directory, 'ten.cjs'), `const { open } = require('tidemark');\n(async () => {\n${body}})();\n`);
+  writeFileSync(
+    join(directory, 'browser.js'),
+    "import { httpStore } from '@tidemark/client';\nglobalThis.open = httpStore;\n",
+  );
+}

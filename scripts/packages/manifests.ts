@@ -1,0 +1,103 @@
+/**
+ * Derives the fields that the manifests of all packages share from the one of the repository, so that version, floor of
+ * Node, licence and address are each declared once. `npm run docs` writes them.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** A package.json, as far as our scripts read it. */
+export interface Manifest {
+  name: string;
+  version: string;
+  private?: boolean;
+  description?: string;
+  license?: string;
+  author?: string;
+  keywords?: string[];
+  repository?: { type: string; url: string; directory?: string };
+  engines?: { node: string };
+  exports?: Record<string, Record<string, string>>;
+  bin?: Record<string, string>;
+  files?: string[];
+  sideEffects?: boolean | string[];
+  scripts?: Record<string, string>;
+  dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+  peerDependenciesMeta?: Record<string, { optional: boolean }>;
+  optionalDependencies?: Record<string, string>;
+}
+
+const DEPENDENCIES = ['dependencies', 'peerDependencies', 'devDependencies'] as const;
+
+export function readManifest(directory: string): Manifest {
+  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
+}
+
+/** Returns the folders of the packages, relative to the root and in order; those on npm only if `published`. */
+export function packageFolders(root: string, { published = false } = {}): string[] {
+  return globSync('packages/*/package.json', { cwd: root })
+    .map((path) => dirname(path))
+    .filter((folder) => !published || !readManifest(join(root, folder)).private)
+    .sort();
+}
+
+/** Returns the web address of the repository. */
+function homepageOf({ repository }: Manifest): string {
+  return repository!.url.replace(/^git\+/, '').replace(/\.git$/, '');
+}
+
+/** Returns the lowest version of Node that the packages support, such as `22.13`. */
+export function floorOf({ engines }: Manifest): string {
+  return engines!.node.replace('>=', '');
+}
+
+/** Returns the manifest of a package with the shared fields of the repository. */
+export function completed(own: Manifest, shared: Manifest, folder: string): Record<string, unknown> {
+  const { name, private: isPrivate, description, exports, bin, files, sideEffects, keywords, ...rest } = own;
+  const { version, license, engines, author, repository } = shared;
+  const address = homepageOf(shared);
+  const published = {
+    keywords: [...new Set([...(shared.keywords ?? []), ...(keywords ?? [])])],
+    homepage: `${address}/tree/main/${folder}#readme`,
+    bugs: `${address}/issues`,
+    repository: { ...repository!, directory: folder },
+    author,
+  };
+  const contents = {
+    ...(exports && { exports }),
+    ...(bin && { bin }),
+    ...(isPrivate ? {} : { files, sideEffects: sideEffects ?? false }),
+  };
+  return {
+    ...{ name, version, ...(isPrivate && { private: isPrivate }), description },
+    ...(isPrivate ? {} : published),
+    ...{ license, type: 'module', engines },
+    ...contents,
+    ...(isPrivate
+      ? {}
+      : { publishConfig: { access: 'public' }, scripts: { prepack: 'node ../../scripts/run.js build' } }),
+    ...dependenciesOf(rest as Manifest, version),
+  };
+}
+
+/** Returns the dependencies of a package. Those on our own packages are on exactly this version. */
+function dependenciesOf(manifest: Manifest, version: string): Partial<Manifest> {
+  const isOurs = (name: string) => name === 'tidemark' || name.startsWith('@tidemark/');
+  const kinds = DEPENDENCIES.flatMap((kind) => {
+    const entries = Object.entries(manifest[kind] ?? {});
+    if (entries.length === 0) return [];
+    return [[kind, Object.fromEntries(entries.map(([name, at]) => [name, isOurs(name) ? version : at]))]];
+  });
+  const { peerDependenciesMeta } = manifest;
+  return { ...Object.fromEntries(kinds), ...(peerDependenciesMeta && { peerDependenciesMeta }) };
+}
+
+/** Returns the manifest of every package by its path, as text. */
+export function manifestPages(root: string): [path: string, text: string][] {
+  const shared = readManifest(root);
+  return packageFolders(root).map((folder) => {
+    const manifest = completed(readManifest(join(root, folder)), shared, folder);
+    return [join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`];
+  });
+}

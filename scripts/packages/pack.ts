@@ -1,0 +1,75 @@
+/**
+ * Packs the published packages as users get them: without the condition for sources, scripts and development
+ * dependencies. Needs a build.
+ */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { ROOT } from '../processes.ts';
+import { type Manifest, packageFolders, readManifest } from './manifests.ts';
+
+/** A packed package. */
+export interface Packed {
+  name: string;
+  version: string;
+  /** The path of the tarball. */
+  tarball: string;
+  /** The paths of its files. */
+  files: string[];
+  unpackedBytes: number;
+}
+
+interface NpmPack {
+  name: string;
+  version: string;
+  filename: string;
+  unpackedSize: number;
+  files: { path: string }[];
+}
+
+/** Writes the tarball of every published package to a directory. */
+export function packAll(destination: string): Packed[] {
+  mkdirSync(destination, { recursive: true });
+  return packageFolders(ROOT, { published: true }).map((folder) => packOne(join(ROOT, folder), destination));
+}
+
+function packOne(directory: string, destination: string): Packed {
+  const staged = mkdtempSync(join(tmpdir(), 'tidemark-pack-'));
+  try {
+    for (const { path } of npmPack(directory, ['--dry-run']).files) {
+      mkdirSync(dirname(join(staged, path)), { recursive: true });
+      cpSync(join(directory, path), join(staged, path));
+    }
+    cpSync(join(ROOT, 'LICENSE'), join(staged, 'LICENSE'));
+    const manifest = publishedManifest(readManifest(directory));
+    writeFileSync(join(staged, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    const { name, version, filename, files, unpackedSize } = npmPack(staged, ['--pack-destination', destination]);
+    // Some versions of npm print the name with its scope, which the file does not have.
+    const tarball = join(destination, filename.replace('@', '').replace('/', '-'));
+    return { name, version, tarball, files: files.map(({ path }) => path), unpackedBytes: unpackedSize };
+  } finally {
+    rmSync(staged, { recursive: true, force: true });
+  }
+}
+
+/** Returns a manifest without the fields that matter only in this repository. */
+export function publishedManifest(manifest: Manifest): Omit<Manifest, 'scripts' | 'devDependencies'> {
+  const { scripts: _, devDependencies: __, exports = {}, ...rest } = manifest;
+  const published = Object.entries(exports).map(([subpath, { 'tidemark-source': ___, ...conditions }]) => [
+    subpath,
+    conditions,
+  ]);
+  return { ...rest, exports: Object.fromEntries(published) as NonNullable<Manifest['exports']> };
+}
+
+function npmPack(directory: string, args: string[]): NpmPack {
+  const node = dirname(process.execPath);
+  const output = execFileSync('npm', ['pack', '--json', '--ignore-scripts', ...args], {
+    cwd: directory,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, PATH: `${node}:${process.env.PATH}` },
+  });
+  return (JSON.parse(output) as NpmPack[])[0]!;
+}
