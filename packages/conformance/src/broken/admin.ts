@@ -115,6 +115,17 @@ export const BROKEN_ADMINS: readonly BrokenStore[] = [
       }),
     },
   ),
+  broken('erasure-counts-events', 'counts every event of an erased run', 'general/erasure-counts-items', {
+    admin: (admin, whole) => ({
+      async eraseTenant(tenantId, options) {
+        const { runs } = whole.forTenant(tenantId);
+        const { items } = await runs.listRuns();
+        const lengths = await Promise.all(items.map(({ runId }) => runs.headSeq(runId)));
+        const report = await admin.eraseTenant(tenantId, options);
+        return { ...report, removed: { ...report.removed, runs: lengths.reduce((sum, length) => sum + length, 0) } };
+      },
+    }),
+  }),
   broken('erasure-in-silence', 'reports no progress during an erasure', 'general/erasure-tells-and-repeats', {
     admin: (admin) => ({ eraseTenant: (tenantId) => admin.eraseTenant(tenantId) }),
   }),

@@ -90,14 +90,20 @@ describe('encodeJsonMembers (GEN-4)', () => {
 });
 
 describe('parseJsonText (GEN-4)', () => {
-  it.each(['9007199254740993', '{"a":[-9007199254740993]}', '1e400', '{"a":-1e999}', '1E309', `${'9'.repeat(400)}.5`])(
-    'rejects %s, which parsing would change',
-    (text) => {
-      expect(() => parseJsonText(text, 'body')).toThrow(
-        expect.objectContaining({ code: 'INVALID_PAYLOAD', field: 'body' }),
-      );
-    },
-  );
+  it.each([
+    '9007199254740993',
+    '{"a":[-9007199254740993]}',
+    '1e400',
+    '{"a":-1e999}',
+    '1E309',
+    '1e+400',
+    '[1.5e+309]',
+    `${'9'.repeat(400)}.5`,
+  ])('rejects %s, which parsing would change', (text) => {
+    expect(() => parseJsonText(text, 'body')).toThrow(
+      expect.objectContaining({ code: 'INVALID_PAYLOAD', field: 'body' }),
+    );
+  });
 
   it('rejects deep nesting before it parses', () => {
     expect(() => parseJsonText('['.repeat(1_000_000), 'body')).toThrow(
@@ -122,6 +128,13 @@ describe('parseJsonText (GEN-4)', () => {
     );
     expect(() => parseJsonText(']]]],,,,', 'body', bounds)).toThrow(expect.objectContaining({ rule: 'JSON' }));
   });
+
+  it.each(['0.12345678901234567890', '-1.50000000000000000000', '[1e-400]', '1e+16', '9007199254740991'])(
+    'accepts %s, which parsing does not change beyond the precision of a double',
+    (text) => {
+      expect(parseJsonText(text, 'body')).toEqual(JSON.parse(text));
+    },
+  );
 
   it('rejects text that is not JSON', () => {
     expect(() => parseJsonText('{a:1}', 'body')).toThrow(/body is not JSON/);

@@ -1,5 +1,6 @@
 /** A release names the quarantine it was decided on, and has no effect on any other (RUN-20). */
 import { expect, it } from 'vitest';
+import type { QuarantineQuery } from '../engine/quarantines.ts';
 import { memoryRecords } from '../memory/records.ts';
 import { StoreContext } from '../tools/context.ts';
 import { KeyedQuarantines } from './quarantines.ts';
@@ -17,4 +18,40 @@ it('does not release when the damage begins earlier than seen, nor a second time
   expect(await quarantines.release(earlier, CALL)).toMatchObject({ state: 'released', release: 1 });
   expect(await quarantines.release(earlier, CALL)).toBeNull();
   expect(await quarantines.find(RUN, CALL)).toMatchObject({ release: 1 });
+});
+
+it('lists entries by tenant and state, in order of tenant and run, after a run and up to a limit', async () => {
+  const quarantines = new KeyedQuarantines(memoryRecords(new StoreContext()));
+  const runs = [
+    { tenantId: 'b', runId: '1' },
+    { tenantId: 'a', runId: '2' },
+    { tenantId: 'a', runId: '1' },
+  ];
+  for (const run of runs) await quarantines.put(run, DAMAGE, CALL);
+  await quarantines.release((await quarantines.find(runs[2]!, CALL))!, CALL);
+  const list = async (query: Partial<QuarantineQuery>) =>
+    (await quarantines.list({ limit: 10, ...query }, CALL)).map(({ tenantId, runId }) => `${tenantId}${runId}`);
+  expect(await list({})).toEqual(['a1', 'a2', 'b1']);
+  expect(await list({ state: 'quarantined' })).toEqual(['a2', 'b1']);
+  expect(await list({ state: 'released' })).toEqual(['a1']);
+  expect(await list({ tenantId: 'a' })).toEqual(['a1', 'a2']);
+  expect(await list({ after: runs[2]! })).toEqual(['a2', 'b1']);
+  expect(await list({ limit: 2 })).toEqual(['a1', 'a2']);
+});
+
+it('reports the quarantined runs of a tenant, and runs released after a number', async () => {
+  const quarantines = new KeyedQuarantines(memoryRecords(new StoreContext()));
+  for (const runId of ['1', '2', '3']) await quarantines.put({ tenantId: 'a', runId }, DAMAGE, CALL);
+  await quarantines.put({ tenantId: 'b', runId: '4' }, DAMAGE, CALL);
+  for (const runId of ['1', '2'])
+    await quarantines.release((await quarantines.find({ tenantId: 'a', runId }, CALL))!, CALL);
+  const current = async (tenantId: string | null, afterRelease: number | null) => {
+    const { newest, entries } = await quarantines.current(tenantId, afterRelease, CALL);
+    return [newest, entries.map(({ runId }) => runId).sort()];
+  };
+  expect(await current(null, null)).toEqual([2, ['3', '4']]);
+  expect(await current(null, 0)).toEqual([2, ['1', '2', '3', '4']]);
+  expect(await current('a', 1)).toEqual([2, ['2', '3']]);
+  expect(await current('a', 2)).toEqual([2, ['3']]);
+  expect(await current('b', 0)).toEqual([0, ['4']]);
 });

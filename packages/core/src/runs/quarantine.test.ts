@@ -204,6 +204,23 @@ describe('a damaged run', () => {
     expect((await runs.listQuarantined({ state: 'any' })).items).toEqual([]);
   });
 
+  it('is listed in pages, and a full last page has no next one', async () => {
+    const { runs, damage } = setUp();
+    for (const runId of ['a', 'b', 'c']) {
+      await runs.appendEvent(event(runId, 1));
+      damage(runId, 1, cut);
+    }
+    await readAll(runs);
+    const idsOf = (items: readonly { runId: string }[]) => items.map(({ runId }) => runId);
+    const first = await runs.listQuarantined({ limit: 2 });
+    expect([idsOf(first.items), typeof first.next]).toEqual([['a', 'b'], 'string']);
+    const last = await runs.listQuarantined({ limit: 2, cursor: first.next! });
+    expect([idsOf(last.items), last.next]).toEqual([['c'], undefined]);
+    expect((await runs.listQuarantined({ limit: 3 })).next).toBeUndefined();
+    expect(idsOf((await runs.listQuarantined({ state: 'any' })).items)).toEqual(['a', 'b', 'c']);
+    expect((await runs.listQuarantined({ state: 'released' })).items).toEqual([]);
+  });
+
   it('is left out of lists and quarantined when its head is damaged', async () => {
     const { runs, heads } = setUp();
     await fill(runs, 1, 2);

@@ -71,6 +71,18 @@ async function append(
 const settled = () => new Promise((done) => setTimeout(done, 20));
 
 describe('snapshots', () => {
+  it('as of an event exist up to the last event of the run', async () => {
+    const { runs } = setUp();
+    await append(runs, 3);
+    expect(await runs.projectSnapshot('r', { atSeq: 3 })).toMatchObject({ lastEventSeq: 3 });
+    expect(await runs.projectSnapshot('r', { atSeq: 2 })).toMatchObject({ lastEventSeq: 2 });
+    await expect(runs.projectSnapshot('r', { atSeq: 4 })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      field: 'atSeq',
+      rule: 'at most 3, the last of the run',
+    });
+  });
+
   it('are read as one row, regardless of the length of the run', async () => {
     const { runs, calls } = setUp();
     await append(runs, 5_000);

@@ -1,5 +1,6 @@
 /** Tests the reports of `withTelemetry` with recording ports. */
 import { describe, expect, it } from 'vitest';
+import { TidemarkError } from '../contracts/errors.ts';
 import { memoryStore } from '../memory/store.ts';
 import type { Attributes, Logger, Meter, Span, Tracer } from './ports.ts';
 import { withTelemetry } from './with-telemetry.ts';
@@ -112,6 +113,21 @@ describe('withTelemetry', () => {
       ['warn', { code: 'INVALID_ARGUMENT' }, 'runs.appendEvent failed: INVALID_ARGUMENT'],
     ]);
     expect(JSON.stringify(lines)).not.toContain('secret');
+  });
+
+  it.each([
+    ['error', 'CORRUPT_EVENT', new TidemarkError('CORRUPT_EVENT', 'damaged')],
+    ['error', 'STORAGE_ERROR', new TidemarkError('STORAGE_ERROR', 'the disk failed')],
+    ['error', 'UNEXPECTED', new TypeError('a defect')],
+    ['error', 'UNEXPECTED', 'not an error'],
+    ['warn', 'UNAVAILABLE', new TidemarkError('UNAVAILABLE', 'not now')],
+    ['warn', 'SEQ_CONFLICT', new TidemarkError('SEQ_CONFLICT', 'another writer came first')],
+  ])('logs at the level %s when a call fails with %s', async (level, code, failure) => {
+    const { logger, lines } = recording();
+    const inner = memoryStore();
+    inner.runs.headSeq = () => Promise.reject(failure);
+    await expect(withTelemetry(inner, { logger }).runs.headSeq('r')).rejects.toBe(failure);
+    expect(lines).toMatchObject([[level, { code }, `runs.headSeq failed: ${code}`]]);
   });
 
   it('adds the trace context of the append to events without one', async () => {

@@ -74,6 +74,23 @@ describe('Contention', () => {
     expect(tries).toBe(100);
   });
 
+  it('repeats the first lost races immediately, and waits a random time before later attempts', async () => {
+    let waits = 0;
+    const counting = new Contention({
+      random: (size) => {
+        waits++;
+        return Buffer.alloc(size);
+      },
+    });
+    const settleAfter = async (conflicts: number) => {
+      let tries = 0;
+      waits = 0;
+      await counting.settle({}, async () => (++tries <= conflicts ? CONFLICT : tries));
+      return waits;
+    };
+    expect([await settleAfter(4), await settleAfter(5), await settleAfter(7)]).toEqual([0, 1, 3]);
+  });
+
   it('stops when the deadline has passed', async () => {
     let tries = 0;
     const losing = contention.settle(past(), async () => {

@@ -4,7 +4,7 @@ import type { ErasureReport, FeedOptions, Store } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { LARGE_FEED_PAGE } from '../../workbench.ts';
-import { casesOf } from '../agents/samples.ts';
+import { casesOf, flowEvent } from '../agents/samples.ts';
 import { type KeptPayload, keptPayloads } from '../codec/kept-payloads.ts';
 import { allPages } from '../iterate.ts';
 import { pagedFeed } from '../runs/feed-pages.ts';
@@ -85,6 +85,18 @@ export const ERASURE_CASES: readonly ConformanceCase[] = [
       await store.admin.eraseTenant(tenantId);
       expectEqual(await eventsOf(tenantId, 0), 0, 'the feed does not have the event after the erasure');
       expectEqual(await eventsOf(neighbour, 1), 1, 'the feed still has the other tenant’s event');
+    },
+  }),
+  adminCase({
+    id: 'general/erasure-counts-items',
+    title: 'an erasure counts a run once however many events it has, and every event of a trace',
+    proves: ['GEN-10'],
+    async run({ store, tenant, tenantId }) {
+      for (const runId of ['r1', 'r2'])
+        for (let n = 1; n <= 3; n++) await tenant.runs.handle(runId).append('Note', { n });
+      for (let n = 1; n <= 3; n++) await tenant.agents.saveEvent(flowEvent('trace', { nodeName: `node ${n}` }));
+      const { removed } = await store.admin.eraseTenant(tenantId);
+      expectEqual([removed.runs, removed.events], [2, 3], 'the report counts runs and events of traces');
     },
   }),
   adminCase({

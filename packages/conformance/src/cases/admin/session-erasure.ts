@@ -19,9 +19,11 @@ async function fill({ agents, artifacts }: Store, session: string): Promise<void
   await agents.savePlannerEvent(trace, plannerEvent());
   await agents.savePlannerState(`token of ${session}`, { reason: 'wait' }, { sessionId: session });
   await agents.saveMemoryState(memoryKey('t', 'user', session), { turns: [] });
-  // The remainder of a deleted state names the session and is not counted.
-  await agents.saveMemoryState(memoryKey('t', 'former user', session), { turns: [] });
-  await agents.deleteMemoryState(memoryKey('t', 'former user', session));
+  // The remainders of deleted states name the session and are not counted.
+  for (const user of ['former user', 'other former user']) {
+    await agents.saveMemoryState(memoryKey('t', user, session), { turns: [] });
+    await agents.deleteMemoryState(memoryKey('t', user, session));
+  }
   await artifacts.putText('shared by sessions', { scope, ttl: null });
   await artifacts.putText(`only of ${session}`, { scope, ttl: null });
 }
