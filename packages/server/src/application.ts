@@ -109,13 +109,13 @@ export class Application {
     );
   };
 
-  /** Strangers do not learn which paths exist: their refusal takes precedence. */
+  /** A caller without a valid credential gets its refusal first, and so cannot learn which paths exist. */
   #strangerRefusalOr(refusal: Refusal, request: IncomingMessage): unknown {
     try {
-      this.#parts.admission.refuseStrangers(request);
+      this.#parts.admission.refuseForeignHosts(request);
       return refusal;
-    } catch (stranger) {
-      return stranger;
+    } catch (refusal) {
+      return refusal;
     }
   }
 
@@ -142,7 +142,7 @@ export class Application {
   ): Promise<number> {
     const { route } = mounted;
     const { admission } = this.#parts;
-    admission.refuseStrangers(request);
+    admission.refuseForeignHosts(request);
     const asked: Asked = { mounted, match, queryText, request, response, principal: NOBODY, isBegun: false };
     if (route.scope === null) return this.#answer(this.#admitted(asked));
     const known = admission.identify(request);

@@ -1,6 +1,6 @@
 /**
  * Removes secrets from text before it is shown: keys and tokens by their shape, other values by their names. Every scan
- * passes over a text once: strangers choose the text, and a backtracking pattern would let them block the server.
+ * passes over a text once: unauthenticated callers choose the text, and a backtracking pattern would let them block the server.
  */
 import { hideUrlSecrets } from '@tidemark/core/engine';
 

@@ -7,7 +7,7 @@ import type { ArtifactRetention } from '../contracts/artifacts.ts';
 
 const SHARE = 8;
 const KNOWN_FOR_MS = 60_000;
-/** Beyond this many tenants, all are counted anew. */
+/** Beyond this many tenants, all are counted again. */
 const MOST_TENANTS = 10_000;
 
 interface Room {

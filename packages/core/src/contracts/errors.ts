@@ -16,8 +16,8 @@ export const ERROR_CODES = {
   INVALID_PAYLOAD: {
     retryable: false,
     meaning:
-      'A payload holds something JSON would change or lose, or does not fit its schema; `field` is its path. Nothing was written.',
-    remedy: 'Send plain JSON, as the schema has it: convert dates, maps and big integers to text first.',
+      'A payload contains a value that JSON cannot represent exactly, or does not match its schema; `field` is the path. Nothing was written.',
+    remedy: 'Send plain JSON that matches the schema. Convert dates, maps and big integers to strings first.',
   },
   PAYLOAD_TOO_LARGE: {
     retryable: false,
@@ -26,13 +26,13 @@ export const ERROR_CODES = {
   },
   INVALID_TRANSITION: {
     retryable: false,
-    meaning: 'With `rejectInvalidTransitions`: the run or step is not in a state that allows the event.',
-    remedy: 'Read the snapshot and decide again.',
+    meaning: 'The run or step is in a state that does not allow the event. Only with `rejectInvalidTransitions`.',
+    remedy: 'Read the snapshot, then retry with an event that fits.',
   },
   SEQ_CONFLICT: {
     retryable: false,
-    meaning: '`expectedSeq` is not the last sequence of the run; `current` is. Nothing was written.',
-    remedy: 'Read what was added since and decide again.',
+    meaning: "`expectedSeq` does not match the run's last sequence, which is in `current`. Nothing was written.",
+    remedy: 'Read the events added since, then retry with the new sequence.',
   },
   SCOPE_MISMATCH: {
     retryable: false,
@@ -41,8 +41,8 @@ export const ERROR_CODES = {
   },
   TENANT_MISMATCH: {
     retryable: false,
-    meaning: 'A view confined to one tenant was asked about another.',
-    remedy: 'Use the view of that tenant, or the plain store.',
+    meaning: 'The call names a different tenant than the view it was made on.',
+    remedy: "Use that tenant's view, or the store itself.",
   },
   SESSION_MISMATCH: {
     retryable: false,
@@ -51,23 +51,23 @@ export const ERROR_CODES = {
   },
   AMBIGUOUS_RUN: {
     retryable: false,
-    meaning: 'Several tenants have a run of this id.',
-    remedy: 'Name one with `tenantId`, or use `forTenant`.',
+    meaning: 'Several tenants have a run with this id.',
+    remedy: 'Pass `tenantId`, or use `forTenant`.',
   },
   QUOTA_EXCEEDED: {
     retryable: false,
     meaning:
-      'The tenant has used up what it may have; `field` names the quota and `rule` its size. Nothing was written.',
-    remedy: 'Wait until the rate allows it, remove what is no longer needed, or raise the quota.',
+      "The call would exceed one of the tenant's quotas; `field` names the quota and `rule` its size. Nothing was written.",
+    remedy: 'Wait, for a rate; otherwise remove data or raise the quota.',
   },
   RUN_NOT_FOUND: {
     retryable: false,
-    meaning: 'There is no such run.',
+    meaning: 'The run does not exist.',
     remedy: 'Check the id and the tenant.',
   },
   RUN_ARCHIVED: {
     retryable: false,
-    meaning: 'The run was archived; `archive` says where, over HTTP to admins only.',
+    meaning: 'The run was archived; `archive` is its location. Over HTTP only admins see the location.',
     remedy: 'Restore it first.',
   },
   RUN_DELETED: {
@@ -95,48 +95,50 @@ export const ERROR_CODES = {
   },
   PROJECTION_FAILED: {
     retryable: false,
-    meaning: 'A handler of a projection threw; `field` names it, `runId` and `runSeq` the event. Nothing was stored.',
+    meaning:
+      "A projection's handler threw; `field` names the projection, `runId` and `runSeq` the event. Nothing was stored.",
     remedy: 'Fix the handler; `cause` is what it threw.',
   },
   CONFLICT: {
     retryable: false,
-    meaning: 'What is stored is not in a state that allows the call; `current` is that state. Nothing was written.',
-    remedy: 'Read it and decide again.',
+    meaning: 'The stored state does not allow the call; `current` is that state. Nothing was written.',
+    remedy: 'Read it, then retry with a change that fits.',
   },
   CLAIM_LOST: {
     retryable: false,
-    meaning: 'The lease ran out and the work belongs to another, or is finished.',
-    remedy: 'Stop working on it; nothing was changed.',
+    meaning: 'The lease expired, and another worker has the job or has finished it.',
+    remedy: 'Stop working on the job; the call changed nothing.',
   },
   TOKEN_CONSUMED: {
     retryable: false,
-    meaning: 'The pause token was used already.',
+    meaning: 'The pause token was already used.',
     remedy: 'Mint a new token.',
   },
   VERSION_CONFLICT: {
     retryable: false,
-    meaning: '`expectedVersion` is not the stored version; `current` is.',
-    remedy: 'Load the state and decide again.',
+    meaning: '`expectedVersion` does not match the stored version, which is in `current`.',
+    remedy: 'Load the state, then retry with its version.',
   },
   LIMIT_EXCEEDED: {
     retryable: false,
-    meaning: 'A session, a trace, or the rest of a tenant holds as many artifacts, or bytes, as its retention allows.',
-    remedy: 'Delete some, or choose the strategy lru or fifo.',
+    meaning:
+      "A session, a trace, or a tenant's artifacts without either, has reached the number of artifacts or bytes that its retention allows.",
+    remedy: 'Delete artifacts, or choose the strategy `lru` or `fifo`.',
   },
   NOT_FOUND: {
     retryable: false,
-    meaning: 'There is no such record, job, artifact or state.',
+    meaning: 'The record, job, artifact or state does not exist.',
     remedy: 'Check the id and the tenant.',
   },
   UNAUTHENTICATED: {
     retryable: false,
-    meaning: 'The server does not know who asks: the key or token is missing, wrong, expired or revoked.',
-    remedy: 'Send a valid one.',
+    meaning: 'The key or token is missing, wrong, expired or revoked.',
+    remedy: 'Send a valid key or token.',
   },
   FORBIDDEN: {
     retryable: false,
-    meaning: 'The server knows who asks, and this is not for them; `rule` says what is missing.',
-    remedy: 'Ask with a key that has the scope, tenant or session.',
+    meaning: 'The key or token does not permit the call; `rule` names the missing permission.',
+    remedy: 'Use a key with that scope, tenant or session.',
   },
   UNSUPPORTED: {
     retryable: false,
@@ -150,12 +152,12 @@ export const ERROR_CODES = {
   },
   STORAGE_FULL: {
     retryable: false,
-    meaning: 'The disk is full. Nothing was written; reads go on.',
+    meaning: 'The disk is full. Nothing was written; reads still work.',
     remedy: 'Free some space.',
   },
   STORAGE_ERROR: {
     retryable: false,
-    meaning: 'The engine could not read or write its storage; `cause` says why.',
+    meaning: 'The engine could not read or write its storage; `cause` is the reason.',
     remedy: 'Run `doctor`; check the file or server.',
   },
   SCHEMA_MISMATCH: {
@@ -170,8 +172,8 @@ export const ERROR_CODES = {
   },
   DURABILITY_TOO_WEAK: {
     retryable: false,
-    meaning: "`durability: 'require'` was asked for, and an acknowledged write could be lost here.",
-    remedy: 'Fix what the message names, or open without it.',
+    meaning: "`durability: 'require'` is set, and this engine's configuration could lose an acknowledged write.",
+    remedy: 'Fix the setting that the message names, or open the store without `require`.',
   },
   ABORTED: {
     retryable: false,
@@ -180,24 +182,25 @@ export const ERROR_CODES = {
   },
   TIMEOUT: {
     retryable: true,
-    meaning: 'The call ran out of time and nothing was written.',
-    remedy: 'Send it again, or raise `timeoutMs`.',
+    meaning: 'The call timed out and nothing was written.',
+    remedy: 'Retry, or raise `timeoutMs`.',
   },
   OVERLOADED: {
     retryable: true,
-    meaning: 'Too many calls wait already. Nothing was accepted.',
-    remedy: 'Slow down and send it again.',
+    meaning: 'Too many calls are already waiting. Nothing was accepted.',
+    remedy: 'Slow down and retry.',
   },
   UNAVAILABLE: {
     retryable: true,
-    meaning: 'The engine cannot be reached, or is locked, right now. Nothing was written.',
-    remedy: 'Send it again.',
+    meaning: 'The engine cannot be reached or is locked at the moment. Nothing was written.',
+    remedy: 'Retry.',
   },
   OUTCOME_UNKNOWN: {
     retryable: true,
     meaning:
       'The write may or may not have been stored: the reply was lost, a sync failed, or one run of a batch was refused and others may have been written; `runId` and `cause` then name the refusal.',
-    remedy: 'Call `replay(store, error.write)`, which sends exactly this write again; its keys settle it.',
+    remedy:
+      'Call `replay(store, error.write)`. It retries exactly this write, and its idempotency keys prevent a second one.',
   },
 } as const satisfies Record<string, { retryable: boolean; meaning: string; remedy: string }>;
 

@@ -109,17 +109,17 @@ export class SnapshotReader {
   }
 
   /**
-   * Folds the new events and stores the result. Returns `null` for an unknown run. With `anew` it folds from the first
+   * Folds the new events and stores the result. Returns `null` for an unknown run. With `fromStart` it folds from the first
    * event; with `full` it also removes any stored snapshot first.
    */
   async refresh(
     run: RunKey,
     call: EngineCall,
-    { anew = false, full = false }: { anew?: boolean; full?: boolean } = {},
+    { fromStart = false, full = false }: { fromStart?: boolean; full?: boolean } = {},
   ): Promise<RefreshedSnapshot | null> {
     if (full) await this.#dropAny(run, call);
     for (;;) {
-      const folding = await this.#fold(run, call, { anew: anew || full, drops: true });
+      const folding = await this.#fold(run, call, { fromStart: fromStart || full, drops: true });
       if (!folding) return null;
       const { base, fold, link } = folding;
       const before = base.stored?.snapshot;
@@ -136,7 +136,7 @@ export class SnapshotReader {
   /** Folds the whole log from its first event and stores the result, which no longer contains redacted payloads. */
   async refold(run: RunKey, call: EngineCall): Promise<void> {
     await this.settled(run);
-    await this.refresh(run, call, { anew: true });
+    await this.refresh(run, call, { fromStart: true });
   }
 
   /** Marks the stored snapshot as missing events. Returns false when none is stored. */
@@ -254,9 +254,9 @@ export class SnapshotReader {
     call: EngineCall,
     {
       upTo = Number.POSITIVE_INFINITY,
-      anew = false,
+      fromStart = false,
       drops = false,
-    }: { upTo?: number; anew?: boolean; drops?: boolean } = {},
+    }: { upTo?: number; fromStart?: boolean; drops?: boolean } = {},
   ): Promise<Folding | null> {
     let known: number | undefined;
     let distrusted: FoldBase | null = null;
@@ -274,7 +274,7 @@ export class SnapshotReader {
         [version, distrusted] = [found.version, null];
         continue;
       }
-      const base: FoldBase = anew || found.wrong !== null ? { ...found, stored: null } : found;
+      const base: FoldBase = fromStart || found.wrong !== null ? { ...found, stored: null } : found;
       const from = base.stored && base.stored.snapshot.lastEventSeq <= upTo ? base.stored : null;
       const folding = { base, fold: new RunFold(from?.snapshot), link: from?.link ?? FIRST_LINK };
       const isContinuous = await this.#foldTail(run, folding, upTo, call);

@@ -52,7 +52,7 @@ const NEVER = new AbortController().signal;
  * differences and copied by the next run.
  *
  * Sequences, times and links of runs are kept. Revisions of records, versions of memory states and creation times of
- * pauses and artifacts start anew. Deleted runs, consumed pauses and erased sessions of the source are removed from the
+ * pauses and artifacts start from the beginning. Deleted runs, consumed pauses and erased sessions of the source are removed from the
  * target too. Other data that the source no longer has is removed only with `mirror`.
  *
  * @throws `INVALID_ARGUMENT` for an invalid option, `UNSUPPORTED` if one of the stores lacks a part or a mirror's

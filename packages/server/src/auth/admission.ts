@@ -13,7 +13,7 @@ export const NOBODY: Principal = { id: 'nobody', tenantId: null, scopes: [] };
 
 export interface AdmissionParts {
   auth: Authenticator;
-  /** `null` without auth: callers cannot be told apart. */
+  /** `null` without auth: the server cannot distinguish callers. */
   callers: Callers | null;
   shares: Shares;
   security: SecurityLog;
@@ -28,18 +28,18 @@ export class Admission {
   }
 
   /**
-   * Refuses other hosts and pages of other origins, also for open routes: a server that answers to any name can be
-   * reached from any page.
+   * Refuses requests for another host name and from pages of another origin, even on open routes. A server that
+   * answers to any host name can be reached from any web page.
    */
-  refuseStrangers(request: IncomingMessage): void {
-    const stranger = this.#parts.auth.refuse?.(request);
-    if (!stranger) return;
-    this.#parts.security.note('refused_host', request, { reason: stranger.message });
-    throw this.#refusalOf(stranger);
+  refuseForeignHosts(request: IncomingMessage): void {
+    const refusal = this.#parts.auth.refuse?.(request);
+    if (!refusal) return;
+    this.#parts.security.note('refused_host', request, { reason: refusal.message });
+    throw this.#refusalOf(refusal);
   }
 
   /**
-   * Identifies the caller. Returns no promise if the authenticator needs none, to save every request a turn of the
+   * Identifies the caller. Answers synchronously if the authenticator does, which saves each request a turn of the
    * event loop.
    */
   identify(request: IncomingMessage): Principal | Promise<Principal> {
@@ -48,20 +48,20 @@ export class Admission {
     return 'refused' in known ? this.#refuse(known, request) : known;
   }
 
-  /** Counts a request until its response is sent. Refuses it beyond the caller's limits or without the scope. */
+  /** Counts a request until its response is sent. Refuses it if the caller exceeds its limits or lacks the scope. */
   confine(principal: Principal, request: IncomingMessage, response: ServerResponse, scope: RouteScope): void {
     this.#parts.callers?.admit(principal, request, response);
     if (!allows(principal.scopes, scope)) throw scopeMissing(scope);
   }
 
-  /** Strangers share one account: while the server is busy they wait, and tenants do not wait for them. */
+  /** All unauthenticated callers share one queue. On a busy server they wait behind each other, and tenants do not wait for them. */
   async #refuse(refusal: AuthRefusal, request: IncomingMessage): Promise<never> {
     const { credential, message } = refusal;
     if (credential !== undefined) {
       const kind = credential.kind === 'key' ? 'wrong_key' : 'refused_token';
       this.#parts.security.note(kind, request, { by: credential.id, reason: message });
     }
-    const turn = this.#parts.shares.enter('strangers', COST.request, true);
+    const turn = this.#parts.shares.enter('unauthenticated', COST.request, true);
     if (turn) await turn;
     throw this.#refusalOf(refusal);
   }

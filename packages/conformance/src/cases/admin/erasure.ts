@@ -135,10 +135,14 @@ export const ERASURE_CASES: readonly ConformanceCase[] = [
       await kv.touch('expiring', '1h');
       expectEqual((await store.admin.eraseTenant(tenantId)).removed, { kv: 3 }, 'remembered requests are not counted');
       for (const key of ['there', 'deleted', 'expiring']) {
-        expectEqual([(await put(key)).written, (await kv.get(key)) !== null], [true, true], `${key} is put anew`);
+        expectEqual([(await put(key)).written, (await kv.get(key)) !== null], [true, true], `${key} is put again`);
       }
       await many(0);
-      expectEqual((await kv.get('many')) !== null, true, 'a record that many requests had written can be put anew too');
+      expectEqual(
+        (await kv.get('many')) !== null,
+        true,
+        'a record that many requests had written can be put again too',
+      );
     },
   }),
   adminCase({

@@ -229,7 +229,7 @@ export const MEMORY_CASES = [
 
   memory({
     id: 'agents/memory/deleted-is-gone',
-    title: 'A deleted state is gone and can be saved anew',
+    title: 'A deleted state is gone and can be saved again',
     proves: ['AGT-5'],
     async run(bench) {
       const { agents } = bench.tenant;

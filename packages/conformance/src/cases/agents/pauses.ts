@@ -157,7 +157,7 @@ export const PAUSE_CASES = [
       expectEqual(
         await agents.loadPlannerState(token),
         pausePayload({ reason: 'anew' }),
-        'an expired token can be saved anew',
+        'an expired token can be saved again',
       );
     },
   }),

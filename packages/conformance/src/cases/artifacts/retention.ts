@@ -63,7 +63,7 @@ export const RETENTION_CASES: ConformanceCase[] = [
       await expectThere(store, gone, false);
       await expectThere(store, stays, true);
       const again = await store.putBytes(bytes);
-      expect(sameBytes(await store.get(again.id), bytes), 'the same bytes can be stored anew');
+      expect(sameBytes(await store.get(again.id), bytes), 'the same bytes can be stored again');
     },
   }),
 
