@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { fillDemo, keepMoving } from '@tidemark/cli';
 import { createServer, type TidemarkServer } from '@tidemark/server';
 import { open } from 'tidemark';
-import { ROOT } from './processes.ts';
+import { ROOT, runQuietly } from './processes.ts';
 
 const { values } = parseArgs({
   options: {
@@ -34,14 +34,20 @@ async function fillDemoFile(file: string): Promise<void> {
   console.log(`${runs} runs, ${sessions} sessions, ${jobs} jobs.`);
 }
 
-/** The page is the only part that does not run from its sources: it is built when they are newer. */
-async function buildPage(): Promise<void> {
-  const page = join(ROOT, 'packages/server/inspector/index.html');
-  const sources = globSync('packages/inspector/{index.html,vite.config.ts,{src,public}/**/*.*}', { cwd: ROOT });
-  const builtAt = existsSync(page) ? statSync(page).mtimeMs : 0;
-  if (sources.every((source) => statSync(join(ROOT, source)).mtimeMs <= builtAt)) return;
-  const { buildInspector } = await import('./inspector.ts');
-  await buildInspector();
+/**
+ * Builds the page and the packages when a source is newer: the server runs from its sources, but a program in this
+ * clone that imports `tidemark` gets the built package.
+ */
+async function buildOutdated(): Promise<void> {
+  const built = ['packages/server/inspector/index.html', 'packages/tidemark/dist/index.js', 'packages/cli/dist/cli.js'];
+  const builtAt = built.map((file) => (existsSync(join(ROOT, file)) ? statSync(join(ROOT, file)).mtimeMs : 0));
+  const sources = globSync('packages/*/{index.html,vite.config.ts,{src,public,migrations,scripts}/**/*.*}', {
+    cwd: ROOT,
+  });
+  const newest = Math.max(...sources.map((source) => statSync(join(ROOT, source)).mtimeMs));
+  if (newest <= Math.min(...builtAt)) return;
+  const { code, output } = await runQuietly(process.execPath, [join(ROOT, 'scripts/run.js'), 'build']);
+  if (code !== 0) throw new Error(output);
 }
 
 /** Listens on the port, or on any free one if it is taken. */
@@ -55,7 +61,7 @@ async function listen(port: number): Promise<{ server: TidemarkServer; address: 
   }
 }
 
-await buildPage();
+await buildOutdated();
 if (values.demo && values.store === undefined && !existsSync(FILES.demo)) await fillDemoFile(FILES.demo);
 else if (values.demo && values.store !== undefined) await fillDemo(values.store);
 

@@ -42,6 +42,12 @@ describe('the demo', () => {
     expect(runs.every(({ updatedAt }) => Date.parse(updatedAt) <= NOW)).toBe(true);
   });
 
+  it('has the ids that the documentation uses', async () => {
+    expect(runs.map(({ runId }) => runId)).toEqual(expect.arrayContaining(['order-42', 'order-7']));
+    expect(await store.jobs.get({ taskType: 'email-send', taskId: 'mail-1' })).toMatchObject({ taskId: 'mail-1' });
+    expect(await store.agents.getTrajectory('trace-7', 'session-07')).not.toBeNull();
+  });
+
   it('has one run of 20 000 events, all of it intact', async () => {
     const large = runs.find(({ runId }) => runId === 'backfill-2019')!;
     expect(large.lastEventSeq).toBe(20_002);

@@ -64,8 +64,10 @@ export async function fillJobs({ jobs, kv }: Store, random: Random, clock: DemoC
   }
   for (let number = 1; number <= 5; number++, count++)
     await jobs.enqueue({ taskType: 'report-weekly', taskId: `week-${number}`, delay: `${number * 6}h` });
+  // The job that the documentation names.
+  await jobs.enqueue({ taskType: 'email-send', taskId: 'mail-1', paramsRef: 'params/mail-1' });
   await fillRecords(kv, random);
-  return count;
+  return count + 1;
 }
 
 async function fillRecords(kv: Store['kv'], random: Random): Promise<void> {

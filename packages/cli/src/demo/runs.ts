@@ -52,7 +52,14 @@ function createScripts(random: Random, now: number): RunScript[] {
   const loads = Array.from({ length: LOADS }, (_, at) =>
     loadRun(random, 1 + at, spread(LOADS, at), random.chance(0.15) ? 'failed' : 'completed'),
   );
-  return [...orders, ...research, ...loads, ...recent(random, now), inconsistent(random, now)];
+  return [
+    ...orders,
+    ...research,
+    ...loads,
+    ...recent(random, now),
+    inconsistent(random, now),
+    ...documented(random, now),
+  ];
 }
 
 /** Runs that have not ended: stuck for hours, waiting for people, or in progress. */
@@ -64,6 +71,11 @@ function recent(random: Random, now: number): RunScript[] {
     ...[8, 20].map((minutes, at) => researchRun(random, 300 + at, now - minutes * MINUTE, 'moving')),
     loadRun(random, 900, now - 40 * MINUTE, 'moving'),
   ];
+}
+
+/** The runs that the documentation names. They come last, so that the others stay as they are. */
+function documented(random: Random, now: number): RunScript[] {
+  return [orderRun(random, 42, now - 90 * MINUTE, 'completed'), orderRun(random, 7, now - 3 * HOUR, 'declined')];
 }
 
 /** A run with an invalid transition: it completes a step that never started. */

