@@ -81,7 +81,7 @@ export class Commands {
     return [await this.read(lane, pairOf(records[0]!, String(fields[0])), call)];
   }
 
-  /** Reads all fields of a record, as a flat list. Concurrent callers share a script, which costs a third less CPU. */
+  /** Reads all fields of a record, as a flat list. Concurrent callers share a script, which costs less CPU. */
   async record(bucket: number, record: string, call: EngineCall): Promise<Buffer[]> {
     const batcher = this.#batchers?.get(RECORDS)?.[bucket % LANES];
     const shared = batcher && (await batcher.join([record], NO_ARGUMENTS, call));
