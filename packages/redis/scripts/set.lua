@@ -4,11 +4,12 @@
 -- KEYS  of each step: record, names, counter of revisions
 -- ARGV  of each step: its shape and key, then expected fields with values, absent fields, set fields with values. The
 --       shape is four characters: '1' or '0' if the record must exist or not, else ' '; the number of expected fields,
---       of absent fields, and of set fields including their checksums. Counts over 9 continue in ASCII order
+--       of absent fields, and of set fields. The name of a set field follows its checksum and a NUL
 -- Returns 8 * revision + 4 * applied + 2 * existed of each step, or the error that prevented it.
 
 local META, ZERO = '\0', 48
 local call, try, match, byte = redis.call, redis.pcall, string.match, string.byte
+local find, sub = string.find, string.sub
 
 local function meets(record, expected, absent, set)
   for at = expected, absent - 1, 2 do
@@ -55,14 +56,21 @@ local function carryOut(record, names, counter, shape, exists, expected, absent,
   if refused then return refused end
   local written = meta and revision .. match(meta, '^%d+(.*)$') or revision
   if ends - set == 2 then
-    call('HSET', record, META, written, ARGV[set], ARGV[set + 1])
-  elseif ends - set == 4 then
-    call('HSET', record, META, written, ARGV[set], ARGV[set + 1], ARGV[set + 2], ARGV[set + 3])
+    local named = ARGV[set]
+    local cut = find(named, META, 1, true)
+    call('HSET', record, META, written, sub(named, cut + 1), ARGV[set + 1], sub(named, cut), sub(named, 1, cut - 1))
   else
-    call('HSET', record, META, written, unpack(ARGV, set, ends - 1))
+    local fields = { META, written }
+    for at = set, ends - 1, 2 do
+      local named = ARGV[at]
+      local cut, count = find(named, META, 1, true), #fields
+      fields[count + 1], fields[count + 2] = sub(named, cut + 1), ARGV[at + 1]
+      fields[count + 3], fields[count + 4] = sub(named, cut), sub(named, 1, cut - 1)
+    end
+    call('HSET', record, unpack(fields))
   end
   if not meta then
-    call('ZADD', names, 0, string.sub(shape, 5))
+    call('ZADD', names, 0, sub(shape, 5))
     noteTenant(names)
   end
   return 8 * revision + 4 + existed

@@ -10,7 +10,7 @@ import {
 } from '@tidemark/core/engine';
 import type { Argument } from './connection.ts';
 import { expiryMember } from './layout.ts';
-import { companionOf, damagedFields, fieldOfCompanion, recordStart, sumOfField } from './record-sums.ts';
+import { companionOf, matchesSum, recordStart, strayCompanions, sumOfField } from './record-sums.ts';
 
 /** The store's own field: `revision` or `revision:expiresAt`, then request ids, each after a NUL. */
 export const META = '\0';
@@ -77,29 +77,23 @@ export function onlySets(write: RecordWrite): boolean {
 }
 
 /**
- * Returns the arguments of such a step, in the order `set.lua` reads them. Each field is written with its companion.
+ * Returns the arguments of such a step, in the order `set.lua` reads them. The script derives the companion from the
+ * checksum before each field's name, since every further argument costs the client as much as the checksum.
  */
 export function setArguments({ name, expect, set }: RecordWrite): Argument[] {
   const exists = expect?.exists === undefined ? ' ' : expect.exists ? '1' : '0';
-  const [values, absent]: [Argument[], string[]] = [[], []];
-  for (const [field, value] of expect?.fields ?? []) {
+  const args: Argument[] = [''];
+  const absent: string[] = [];
+  for (const [field, value] of expect?.fields ?? NO_FIELDS) {
     if (value === null) absent.push(field);
-    else values.push(field, encodeValue(value));
+    else args.push(field, encodeValue(value));
   }
-  const args: Argument[] = [
-    `${exists}${values.length / 2}${absent.length}${encodeCount(2 * set.size)}${name.key}`,
-    ...values,
-    ...absent,
-  ];
+  args[0] = `${exists}${(args.length - 1) / 2}${absent.length}${set.size}${name.key}`;
+  for (const field of absent) args.push(field);
   const start = recordStart(name);
   for (const [field, value] of set)
-    args.push(field, encodeValue(value!), companionOf(field), sumOfField(start, field, value!));
+    args.push(`${sumOfField(start, field, value!)}${companionOf(field)}`, encodeValue(value!));
   return args;
-}
-
-/** Encodes a count as one character: numbers above 9 continue in ASCII order. */
-function encodeCount(count: number): string {
-  return String.fromCharCode(48 + count);
 }
 
 /** Decodes the reply of `set.lua`. */
@@ -161,24 +155,71 @@ export interface ParsedRecord {
 /** Parses a reply of HGETALL; `null` when there is no record. */
 export function parseRecord(name: RecordName, flat: readonly Buffer[]): ParsedRecord | null {
   if (flat.length === 0) return null;
-  const record: ParsedRecord = { fields: new Map(), revision: 0, expiresAt: null };
-  const sums = new Map<string, string>();
+  const fields = new Map<string, Uint8Array>();
+  const start = recordStart(name);
+  let [meta, damaged, sums]: [Meta | null, string[] | null, number] = [null, null, 0];
+  let [before, held, field]: [Buffer | null, Buffer | null, string] = [null, null, ''];
+  let later: number[] | null = null;
   for (let at = 0; at < flat.length; at += 2) {
-    const field = flat[at]!.toString();
-    if (field === META) Object.assign(record, parseMeta(flat[at + 1]!));
-    else if (field.startsWith(META)) sums.set(fieldOfCompanion(field)!, flat[at + 1]!.toString('latin1'));
-    else record.fields.set(field, flat[at + 1]!);
+    const bytes = flat[at]!;
+    const value = flat[at + 1]!;
+    if (bytes[0] !== 0) {
+      field = bytes.toString();
+      fields.set(field, value);
+      [before, held] = [bytes, value];
+    } else if (bytes.length === 1) meta = parseMeta(value);
+    else {
+      sums++;
+      // In small hashes a companion follows its field.
+      if (!before || !held || !isCompanion(bytes, before)) later = [...(later ?? []), at];
+      else if (!matchesSum(start, field, held, value)) damaged = [...(damaged ?? []), field];
+    }
   }
-  const damaged = damagedFields(name, record.fields, sums);
-  for (const field of damaged) record.fields.delete(field);
-  if (damaged.length > 0 || !(record.revision > 0)) return { ...record, damaged: true };
-  return sums.size === 0 ? { ...record, unsummed: true } : record;
+  for (const at of later ?? []) {
+    const of = flat[at]!.toString('utf8', 1);
+    const value = fields.get(of);
+    if (value === undefined || !matchesSum(start, of, value, flat[at + 1]!)) damaged = [...(damaged ?? []), of];
+  }
+  if (sums < fields.size) damaged = [...(damaged ?? []), ...strayCompanions(start, withoutSums(flat))];
+  for (const of of damaged ?? []) fields.delete(of);
+  const { revision, expiresAt } = meta ?? NO_META;
+  if ((damaged && damaged.length > 0) || !(revision > 0)) return { fields, revision, expiresAt, damaged: true };
+  return sums === 0 ? { fields, revision, expiresAt, unsummed: true } : { fields, revision, expiresAt };
 }
 
-export function parseMeta(bytes: Buffer): { revision: number; expiresAt: number | null } {
-  const cut = bytes.indexOf(0);
-  const [revision, expiresAt] = bytes.toString('latin1', 0, cut === -1 ? undefined : cut).split(':');
-  return { revision: Number(revision), expiresAt: expiresAt === undefined ? null : Number(expiresAt) };
+function isCompanion(companion: Buffer, field: Buffer): boolean {
+  if (companion.length !== field.length + 1) return false;
+  for (let at = 0; at < field.length; at++) if (companion[at + 1] !== field[at]) return false;
+  return true;
+}
+
+/** Returns the fields of a reply of HGETALL that have no companion. */
+function withoutSums(flat: readonly Buffer[]): Map<string, Uint8Array> {
+  const fields = new Map<string, Uint8Array>();
+  for (let at = 0; at < flat.length; at += 2) fields.set(flat[at]!.toString(), flat[at + 1]!);
+  for (const field of [...fields.keys()]) if (field.startsWith(META)) fields.delete(field.slice(META.length));
+  for (const field of [...fields.keys()]) if (field.startsWith(META)) fields.delete(field);
+  return fields;
+}
+
+interface Meta {
+  revision: number;
+  expiresAt: number | null;
+}
+
+const NO_META: Meta = { revision: 0, expiresAt: null };
+
+/** Parses the store's own field up to the first NUL. Anything but digits makes a number `NaN`. */
+export function parseMeta(bytes: Buffer): Meta {
+  let [revision, expiresAt]: [number, number | null] = [0, null];
+  for (let at = 0; at < bytes.length && bytes[at] !== 0; at++) {
+    const digit = bytes[at]! - 48;
+    if (digit === 10 && expiresAt === null) expiresAt = 0;
+    else if (digit < 0 || digit > 9) return { revision: Number.NaN, expiresAt: null };
+    else if (expiresAt === null) revision = revision * 10 + digit;
+    else expiresAt = expiresAt * 10 + digit;
+  }
+  return { revision, expiresAt };
 }
 
 /**

@@ -35,7 +35,7 @@ import {
   stepArguments,
   storedRecord,
 } from './record-step.ts';
-import { recordStart, sumOfField } from './record-sums.ts';
+import { matchesSum, recordStart } from './record-sums.ts';
 import { RecordWatcher } from './record-watch.ts';
 import { DUE, FORGET, LOST, SET, WRITE } from './scripts.ts';
 
@@ -69,19 +69,35 @@ class RedisRecords implements Records {
   }
 
   async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
+    if (names.length === 1) return [await this.#getOne(names[0]!, call)];
     const found = await Promise.all(names.map((name) => this.#read(name, call)));
     for (const [at, record] of found.entries()) if (record?.damaged) throw corruptValue('record', names[at]!.key);
     return this.#withTimes(found, names, call);
+  }
+
+  /** The same for one record, without the promises of a list. */
+  async #getOne(name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
+    const bucket = this.#layout.bucketOfRecord(name);
+    const record = parseRecord(name, await this.#commands.record(bucket, this.#layout.record(bucket, name), call));
+    if (!record) await this.#refuseLost(name, call);
+    if (record?.damaged) throw corruptValue('record', name.key);
+    return record && storedRecord(record, record.expiresAt === null ? 0 : await this.#clockOf(bucket, call));
   }
 
   async getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
     const bucket = this.#layout.bucketOfRecord(name);
     const reply = await this.#commands.field(bucket, this.#layout.record(bucket, name), field, call);
     const [value, sum] = reply as [Buffer | null, Buffer | null];
-    if (sum && (!value || sumOfField(recordStart(name), field, value) !== sum.toString('latin1')))
-      throw corruptValue('record', name.key);
+    if (sum && (!value || !matchesSum(recordStart(name), field, value, sum))) throw corruptValue('record', name.key);
     if (!value) await this.#refuseLost(name, call);
+    // Without a companion, the field may itself be the companion of another field under a damaged name.
+    else if (!sum && this.#parts.sums) await this.#refuseStray(name, field, call);
     return value;
+  }
+
+  async #refuseStray(name: RecordName, field: string, call: EngineCall): Promise<void> {
+    const record = await this.#parse(name, call);
+    if (record?.damaged && !record.fields.has(field)) throw corruptValue('record', name.key);
   }
 
   /** Throws when a missing record is damaged rather than absent. */
@@ -278,10 +294,7 @@ class RedisRecords implements Records {
 
   async #parse(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
     const bucket = this.#layout.bucketOfRecord(name);
-    return parseRecord(
-      name,
-      (await this.#commands.read(bucket, ['HGETALL', this.#layout.record(bucket, name)], call)) as Buffer[],
-    );
+    return parseRecord(name, await this.#commands.record(bucket, this.#layout.record(bucket, name), call));
   }
 
   /** Checks that a record exists, and reads nothing of it. */

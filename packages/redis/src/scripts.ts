@@ -26,11 +26,12 @@ function loadScript(...names: string[]): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
 
-/** COMMIT, WRITE, SET and FIELDS serve several callers at once and return one answer for each. */
+/** COMMIT, WRITE, SET, FIELDS and RECORDS serve several callers at once and return one answer for each. */
 export const COMMIT = loadScript('attempt', 'commit');
 export const WRITE = loadScript('attempt', 'places', 'tenants', 'requests', 'step', 'write');
 export const SET = loadScript('tenants', 'set');
 export const FIELDS = loadScript('fields');
+export const RECORDS = loadScript('records');
 export const REMOVE_JOURNAL = loadScript('remove-journal');
 export const RESTORE_JOURNAL = loadScript('restore-journal');
 export const FORGET_JOURNAL = loadScript('forget-journal');
