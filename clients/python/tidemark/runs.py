@@ -53,6 +53,7 @@ class Runs:
         self._transport = transport
         self._on_alert = on_alert
         self._heads: dict[_Run, int] = {}
+        self._has_ranges = False
 
     async def append_event(self, event: Mapping[str, Any], *, expected_seq: int | None = None) -> AppendResult:
         """Appends an event, once per `idempotencyKey`. Only `runId` and `eventType` are required.
@@ -90,11 +91,38 @@ class Runs:
             payload_matches=result.get("payloadMatches", True),
         )
 
-    async def fetch_events(self, run_id: str, *, after_seq: int = 0, limit: int = 1_000) -> list[RunEvent]:
-        """Returns events with a higher sequence than `after_seq`, in order; `[]` for an unknown run."""
-        query = {"afterSeq": _integer(after_seq, "afterSeq"), "limit": _integer(limit, "limit")}
+    async def fetch_events(
+        self,
+        run_id: str,
+        *,
+        after_seq: int = 0,
+        before_seq: int | None = None,
+        order: str = "oldest",
+        limit: int = 1_000,
+    ) -> list[RunEvent]:
+        """Returns events after `after_seq` and before `before_seq`, in order; `[]` for an unknown run.
+
+        With `order="newest"` the last events come first. To continue, pass the sequence of the last one as
+        `before_seq`. Servers of version 0.1 cannot do this: it fails with `UNSUPPORTED`.
+        """
+        query: dict[str, Any] = {"afterSeq": _integer(after_seq, "afterSeq"), "limit": _integer(limit, "limit")}
+        if before_seq is not None or order != "oldest":
+            await self._require_ranges()
+            query["beforeSeq"] = None if before_seq is None else _integer(before_seq, "beforeSeq")
+            query["order"] = order
         answer = await self._transport.call(Request("GET", _events_path(run_id), query))
         return answer.json()["items"]
+
+    async def _require_ranges(self) -> None:
+        # A server of version 0.1 would ignore the options and return other events.
+        if self._has_ranges:
+            return
+        info = (await self._transport.call(Request("GET", "/v1/info"))).json()
+        if "wireVersion" not in info:
+            raise TidemarkError(
+                "UNSUPPORTED", "The server is too old for before_seq and for reading the newest events first"
+            )
+        self._has_ranges = True
 
     async def tail(self, run_id: str, *, after_seq: int = 0) -> AsyncIterator[RunEvent]:
         """Yields events after `after_seq`, then each new one, without gaps or repeats, across restarts of the server.

@@ -3,6 +3,7 @@ import {
   type AppendOptions,
   type AppendResult,
   type CallOptions,
+  checkEventRange,
   checkId,
   checkInteger,
   checkLabels,
@@ -10,12 +11,13 @@ import {
   checkObject,
   checkOneOf,
   checkOptionalBoolean,
+  checkTail,
   createHandle,
   type Duration,
+  type EventRange,
   eventRefusal,
   type FeedItem,
   type FeedOptions,
-  type FetchOptions,
   type ForkOptions,
   filledEvent,
   filledEvents,
@@ -30,6 +32,7 @@ import {
   type RunPart,
   type RunReadOptions,
   type RunStore,
+  rangeAfter,
   refuseOldNames,
   type StoreInfo,
   type StoreWrite,
@@ -99,25 +102,22 @@ export function httpRuns(
     },
 
     async fetchEvents(runId, options) {
-      const { afterSeq, limit } = checkFetch(options);
-      const query = { ...tenantIn(options), afterSeq, limit };
+      const range = checkEventRange(runId, options);
+      const query = { ...tenantIn(options), ...rangeQuery(transport, range) };
       const request = { ...targetOf('GET /v1/runs/{runId}/events', { runId }), query };
       return (await transport.call(request, options)).items;
     },
 
     async *readEvents(runId, options) {
-      checkId(runId, 'runId');
-      let { afterSeq, limit } = checkFetch(options);
-      for (;;) {
-        const events = await runs.fetchEvents(runId, { ...options, afterSeq, limit });
+      for (let range: EventRange | null = checkEventRange(runId, options); range; ) {
+        const events: RunEventRecord[] = await runs.fetchEvents(runId, { ...options, ...range });
         yield* events;
-        if (events.length < limit) return;
-        afterSeq = events.at(-1)!.runSeq;
+        range = rangeAfter(range, events);
       }
     },
 
     tail(runId, options) {
-      const { afterSeq } = checkFetch(options);
+      const { afterSeq } = checkTail(runId, options);
       const query = { ...tenantIn(options), afterSeq };
       const stream = follow(transport, { ...targetOf('GET /v1/runs/{runId}/events', { runId }), query }, options);
       return parsed<RunEventRecord>(stream);
@@ -321,11 +321,15 @@ function asEventRefusal(error: unknown): unknown {
   return eventRefusal(code, message, [{ field, rule }]);
 }
 
-function checkFetch(options: FetchOptions | undefined): { afterSeq: number; limit: number } {
-  return {
-    afterSeq: options?.afterSeq === undefined ? 0 : checkInteger(options.afterSeq, 'afterSeq', 0),
-    limit: checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH),
-  };
+function rangeQuery(transport: Transport, { afterSeq, beforeSeq, limit, order }: EventRange) {
+  // Omitted by default: older servers do not know them, and would return other events.
+  const backwards = { beforeSeq, order: order === 'newest' ? order : undefined };
+  if (transport.usesOldNames && (backwards.beforeSeq !== undefined || backwards.order !== undefined))
+    throw new TidemarkError(
+      'UNSUPPORTED',
+      'The server is too old for beforeSeq and for reading the newest events first',
+    );
+  return { afterSeq, limit, ...backwards };
 }
 
 function feedQuery(transport: Transport, options: FeedOptions | undefined) {

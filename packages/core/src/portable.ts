@@ -32,6 +32,7 @@ export { isTerminal, mayMove } from './jobs/states.ts';
 export { checkParkTime } from './jobs/times.ts';
 export { blameRun } from './projections/run-blame.ts';
 export { filledEvent, filledEvents } from './runs/envelope.ts';
+export { checkEventRange, checkTail, type EventRange, rangeAfter } from './runs/event-range.ts';
 export { eventRefusal } from './runs/faults.ts';
 export { createHandle, type HandleDefaults } from './runs/handle.ts';
 export { smallParts } from './runs/parts.ts';

@@ -31,6 +31,7 @@ export { ChangeQueue } from './memory/watch.ts';
 export { type AppendPlan, planAppend, rewritten, seqConflict } from './runs/append.ts';
 export { damagedHead, FIRST_LINK, rollOf } from './runs/chain.ts';
 export { eventOfRow, OWN_FIELDS, ownValuesOf, ROW_FIELDS, type RowValue, rowOf } from './runs/event-forms.ts';
+export { checkEventRange, type EventRange, rangeAfter } from './runs/event-range.ts';
 export { eventRefusal } from './runs/faults.ts';
 export { defaultIdempotencyKey } from './runs/keys.ts';
 export { readLogPage } from './runs/log-page.ts';

@@ -6,7 +6,7 @@ import { checkId, invalidArgument } from '@tidemark/core/portable';
 
 export type Parameters = Record<string, unknown>;
 
-const NUMBERS = new Set(['limit', 'afterSeq', 'atSeq', 'expectedSeq']);
+const NUMBERS = new Set(['limit', 'afterSeq', 'beforeSeq', 'atSeq', 'expectedSeq']);
 const DURATIONS = new Set(['wait', 'threshold', 'grace']);
 const BOOLEANS = new Set([
   'rejectInvalidTransitions',

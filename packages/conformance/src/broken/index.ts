@@ -25,6 +25,7 @@ import { BROKEN_REDACTIONS } from './redaction.ts';
 import { BROKEN_REWRITES } from './rewrites.ts';
 import { BROKEN_RUN_EDGES } from './run-edges.ts';
 import { BROKEN_RUN_READS } from './run-reads.ts';
+import { BROKEN_RUN_REVERSE } from './run-reverse.ts';
 import { BROKEN_APPENDS } from './runs.ts';
 import type { BrokenStore } from './wrap.ts';
 
@@ -35,6 +36,7 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_APPENDS,
   ...BROKEN_ENVELOPES,
   ...BROKEN_RUN_READS,
+  ...BROKEN_RUN_REVERSE,
   ...BROKEN_REDACTIONS,
   ...BROKEN_QUARANTINES,
   ...BROKEN_REWRITES,

@@ -51,7 +51,9 @@ export interface RunHandle {
    */
   append(eventType: string, payload?: JsonObject, fields?: HandleEventFields): Promise<AppendResult>;
   /** Yields all events that the run has now, as `RunStore.readEvents` does. */
-  events(options?: { afterSeq?: number } & CallOptions): AsyncIterable<RunEventRecord>;
+  events(
+    options?: { afterSeq?: number; beforeSeq?: number; order?: 'newest' | 'oldest' } & CallOptions,
+  ): AsyncIterable<RunEventRecord>;
   /** Yields all events of the run, then each new one, as `RunStore.tail` does. */
   tail(options?: { afterSeq?: number } & CallOptions): AsyncIterable<RunEventRecord>;
   /** Returns the current snapshot, or the one at `atSeq`, as `RunStore.projectSnapshot` does. */
@@ -83,7 +85,9 @@ export interface TypedRunHandle<S extends EventSchemas> extends Omit<RunHandle, 
    *
    * @throws `INVALID_PAYLOAD` if a stored payload does not fit its schema.
    */
-  events(options?: { afterSeq?: number } & CallOptions): AsyncIterable<TypedEvent<S>>;
+  events(
+    options?: { afterSeq?: number; beforeSeq?: number; order?: 'newest' | 'oldest' } & CallOptions,
+  ): AsyncIterable<TypedEvent<S>>;
   /**
    * Yields all events of the run, then each new one, with payloads parsed by their schemas.
    *

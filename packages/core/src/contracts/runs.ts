@@ -17,12 +17,23 @@ export interface RunReadOptions extends CallOptions {
   tenantId?: string;
 }
 
-/** Options of `fetchEvents`, `readEvents` and `tail`. */
-export interface FetchOptions extends RunReadOptions {
+/** Options of `tail`. */
+export interface TailOptions extends RunReadOptions {
   /** Returns only events after this sequence. Default 0. */
   afterSeq?: number;
   /** The number of events per page: 1 to 10 000, default 1 000. */
   limit?: number;
+}
+
+/** Options of `fetchEvents` and `readEvents`. */
+export interface FetchOptions extends TailOptions {
+  /** Returns only events before this sequence. Default: no bound. */
+  beforeSeq?: number;
+  /**
+   * Which events come first. Default `oldest`. With `newest`, a page begins with the last event before `beforeSeq`; pass
+   * the sequence of its last event as `beforeSeq` to continue.
+   */
+  order?: 'newest' | 'oldest';
 }
 
 /** Options of `forkRun`. */
@@ -229,13 +240,23 @@ export interface RunStore {
    */
   appendEvents(events: readonly RunEventInput[], options?: AppendOptions): Promise<AppendResult[]>;
   /**
-   * Returns a page of a run's events in order of `runSeq`, or `[]` for an unknown run.
+   * Returns a page of a run's events in order of `runSeq`, or `[]` for an unknown run. With `order: 'newest'`, the last
+   * events come first; they are verified like any other page.
    *
    * @throws `RUN_ARCHIVED`, `CORRUPT_EVENT`, or `CODEC_FAILED` if this store cannot decode a payload.
+   *
+   * @example
+   * const run = store.runs.handle('order-42');
+   * for (const n of [1, 2, 3]) await run.append('NoteAdded', { n });
+   * const last = await store.runs.fetchEvents('order-42', { order: 'newest', limit: 2 });
+   * console.log(last.map(({ runSeq }) => runSeq)); // [ 3, 2 ]
+   * const before = await store.runs.fetchEvents('order-42', { order: 'newest', limit: 2, beforeSeq: 2 });
+   * console.log(before.map(({ runSeq }) => runSeq)); // [ 1 ]
    */
   fetchEvents(runId: string, options?: FetchOptions): Promise<RunEventRecord[]>;
   /**
-   * Yields all events that a run has now, reading page by page. Yields nothing for an unknown run.
+   * Yields all events that a run has now, reading page by page, the last ones first with `order: 'newest'`. Yields
+   * nothing for an unknown run.
    *
    * @throws The codes of `fetchEvents`.
    */
@@ -256,7 +277,7 @@ export interface RunStore {
    *   if (event.eventType === 'RunCompleted') break;
    * }
    */
-  tail(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord>;
+  tail(runId: string, options?: TailOptions): AsyncIterable<RunEventRecord>;
   /**
    * Returns the stored snapshot, which may lag behind the events, or `null` for an unknown run. If none is stored,
    * folds one and stores it. Use `projectSnapshot` for the current state.

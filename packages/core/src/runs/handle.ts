@@ -36,7 +36,7 @@ export function createHandle(runs: RunStore, runId: string, defaults: HandleDefa
         projections: projections ?? defaults.projections,
       });
     },
-    events: (options?: { afterSeq?: number } & CallOptions) =>
+    events: (options?: { afterSeq?: number; beforeSeq?: number; order?: 'newest' | 'oldest' } & CallOptions) =>
       parsed(runs.readEvents(runId, { ...options, ...reading })),
     tail: (options?: { afterSeq?: number } & CallOptions) => parsed(runs.tail(runId, { ...options, ...reading })),
     snapshot: (options?: { atSeq?: number } & CallOptions) => runs.projectSnapshot(runId, { ...options, ...reading }),

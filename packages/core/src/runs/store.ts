@@ -19,6 +19,7 @@ import type {
   RunPosition,
   RunReadOptions,
   RunStore,
+  TailOptions,
   VerifyReport,
 } from '../contracts/runs.ts';
 import type { EventSchemas } from '../contracts/schemas.ts';
@@ -31,10 +32,11 @@ import { follow } from '../tools/live.ts';
 import { withCalls } from '../tools/with-calls.ts';
 import { tombstoneError } from './append.ts';
 import { EventAppender, type InlineAppends } from './appender.ts';
-import { fetchLive } from './checked-page.ts';
 import { filledEvent, filledEvents } from './envelope.ts';
+import { checkEventRange, checkTail, type EventRange, rangeAfter } from './event-range.ts';
 import { exportParts } from './export.ts';
 import { FeedReader } from './feed.ts';
+import { fetchRange } from './fetch-range.ts';
 import { forkRun } from './fork.ts';
 import { createHandle, type HandleDefaults } from './handle.ts';
 import { watchHeads } from './head-watch.ts';
@@ -105,37 +107,35 @@ export class Runs implements RunStore {
   }
 
   async fetchEvents(runId: string, options?: FetchOptions): Promise<RunEventRecord[]> {
-    const { afterSeq, limit } = checkFetch(runId, options);
+    const range = checkEventRange(runId, options);
     return this.#context.read(options, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
-      return run ? this.#fetch(run, afterSeq, limit, call) : [];
+      return run ? this.#fetch(run, range, call) : [];
     });
   }
 
-  async #fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<RunEventRecord[]> {
-    const events = await fetchLive(this.#engine, run, afterSeq, limit, call);
+  async #fetch(run: RunKey, range: EventRange, call: EngineCall): Promise<RunEventRecord[]> {
+    const events = await fetchRange(this.#engine, run, range, call);
     return events.map((event) => recordOf(this.#context.payloads, run, event));
   }
 
   async *readEvents(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord> {
-    let { afterSeq, limit } = checkFetch(runId, options);
-    for (;;) {
-      const events = await this.fetchEvents(runId, { ...options, afterSeq, limit });
+    for (let range: EventRange | null = checkEventRange(runId, options); range; ) {
+      const events: RunEventRecord[] = await this.fetchEvents(runId, { ...options, ...range });
       yield* events;
-      if (events.length < limit) return;
-      afterSeq = events.at(-1)!.runSeq;
+      range = rangeAfter(range, events);
     }
   }
 
-  tail(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord> {
-    let { afterSeq, limit } = checkFetch(runId, options);
+  tail(runId: string, options?: TailOptions): AsyncIterable<RunEventRecord> {
+    const range = checkTail(runId, options);
     let run: RunKey | null = this.#lookup.knownKey(runId, options);
     const readPage = async (reading: CallOptions) => {
       const events = await this.#context.read(reading, async (call) => {
         run ??= await this.#lookup.find(runId, options, call);
-        return run ? this.#fetch(run, afterSeq, limit, call) : [];
+        return run ? this.#fetch(run, range, call) : [];
       });
-      afterSeq = events.at(-1)?.runSeq ?? afterSeq;
+      range.afterSeq = events.at(-1)?.runSeq ?? range.afterSeq;
       return events;
     };
     return follow(this.#context, options, readPage, (call) => this.#engine.waitForEvents(run, call));
@@ -323,12 +323,4 @@ export class Runs implements RunStore {
   handle(runId: string, defaults?: HandleDefaults) {
     return createHandle(this, checkId(runId, 'runId'), { tenantId: this.#view?.tenantId, ...defaults });
   }
-}
-
-function checkFetch(runId: unknown, options: FetchOptions | undefined): { afterSeq: number; limit: number } {
-  checkId(runId, 'runId');
-  return {
-    afterSeq: options?.afterSeq === undefined ? 0 : checkInteger(options.afterSeq, 'afterSeq', 0),
-    limit: checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH),
-  };
 }

@@ -1,9 +1,17 @@
 /** `withArchive`: a store that reads archived runs from the archive. */
 import { type FetchOptions, isTidemarkError, type RunEventRecord, type Store } from '@tidemark/core';
-import { InterceptedStore, type Interceptor, type StoreCall } from '@tidemark/core/engine';
+import {
+  checkEventRange,
+  type EventRange,
+  InterceptedStore,
+  type Interceptor,
+  rangeAfter,
+  type StoreCall,
+} from '@tidemark/core/engine';
 import type { Archiver } from './archiver.ts';
 
-const DEFAULT_LIMIT = 1_000;
+/** Events kept in memory while the newest of an archived run are read first: archives are read forwards. */
+const BACKWARDS_PAGE = 10_000;
 /** How often to look for a run in store and archive while others archive and restore it. */
 const MOST_TRIES = 3;
 
@@ -51,13 +59,18 @@ class ArchiveReading implements Interceptor {
 
   async #fetch(call: StoreCall): Promise<RunEventRecord[]> {
     const { runId, tenantId, options } = readOf(call);
-    const { afterSeq = 0, limit = DEFAULT_LIMIT } = options;
+    return this.#page(runId, tenantId, checkEventRange(runId, options));
+  }
+
+  async #page(runId: string, tenantId: string | undefined, range: EventRange): Promise<RunEventRecord[]> {
+    const { limit, order } = range;
     const events: RunEventRecord[] = [];
-    for await (const event of this.#archiver.readRun(runId, { tenantId })) {
-      if (event.runSeq > afterSeq) events.push(event);
-      if (events.length === limit) break;
+    for await (const event of within(this.#archiver.readRun(runId, { tenantId }), range)) {
+      events.push(event);
+      if (order === 'oldest' && events.length === limit) return events;
+      if (events.length === 2 * limit) events.splice(0, limit);
     }
-    return events;
+    return order === 'newest' ? events.slice(-limit).reverse() : events;
   }
 
   iterate(call: StoreCall, proceed: () => AsyncIterable<unknown>): AsyncIterable<unknown> {
@@ -69,16 +82,23 @@ class ArchiveReading implements Interceptor {
 
   async *#read(call: StoreCall, proceed: () => AsyncIterable<RunEventRecord>): AsyncGenerator<RunEventRecord> {
     const { runId, tenantId, options } = readOf(call);
-    let { afterSeq = 0 } = options;
+    const rest = checkEventRange(runId, options);
+    const isReverse = rest.order === 'newest';
     try {
       for await (const event of proceed()) {
-        afterSeq = event.runSeq;
+        rest[isReverse ? 'beforeSeq' : 'afterSeq'] = event.runSeq;
         yield event;
       }
+      return;
     } catch (error) {
       if (!isArchived(error)) throw error;
-      // Archived meanwhile, perhaps after some pages: the archive has the rest.
-      yield* after(this.#archiver.readRun(runId, { tenantId }), afterSeq);
+    }
+    // Archived meanwhile, perhaps after some pages: the archive has the rest.
+    if (!isReverse) return yield* within(this.#archiver.readRun(runId, { tenantId }), rest);
+    for (let range: EventRange | null = { ...rest, limit: BACKWARDS_PAGE }; range; ) {
+      const events = await this.#page(runId, tenantId, range);
+      yield* events;
+      range = rangeAfter(range, events);
     }
   }
 
@@ -98,8 +118,14 @@ class ArchiveReading implements Interceptor {
   }
 }
 
-async function* after(events: AsyncIterable<RunEventRecord>, afterSeq: number): AsyncGenerator<RunEventRecord> {
-  for await (const event of events) if (event.runSeq > afterSeq) yield event;
+async function* within(
+  events: AsyncIterable<RunEventRecord>,
+  { afterSeq, beforeSeq = Number.POSITIVE_INFINITY }: EventRange,
+): AsyncGenerator<RunEventRecord, void, undefined> {
+  for await (const event of events) {
+    if (event.runSeq >= beforeSeq) return;
+    if (event.runSeq > afterSeq) yield event;
+  }
 }
 
 function isArchived(error: unknown): boolean {

@@ -1,5 +1,6 @@
 /** Events of one run: append, read, follow, redact. */
 import { invalidArgument, type RunEventInput } from '@tidemark/core';
+import { checkEventRange, rangeAfter } from '@tidemark/core/engine';
 import { EVENT_STREAM, LINES } from '@tidemark/wire';
 import { RUN_EVENT_ROUTES } from '@tidemark/wire/routes';
 import { type ANSWERED, json, sendLines } from '../http/answer.ts';
@@ -10,19 +11,18 @@ import { append } from './appending.ts';
 import { lastEventIdOf, openStream, waitOf } from './live.ts';
 import { bind, type CallOf, wants } from './route.ts';
 
-const DEFAULT_LIMIT = 1_000;
-
 export const RUN_EVENT_HANDLERS = bind(RUN_EVENT_ROUTES, {
   'POST /v1/runs/{runId}/events': (call) => append(call, (event) => ofRun(event, call.params.runId)),
   'GET /v1/runs/{runId}/events': async (call) => {
     const { store, params, query, options, response } = call;
-    const { tenantId, afterSeq, limit } = query;
+    const { tenantId, afterSeq, beforeSeq, order, limit } = query;
     const runId = params.runId;
+    const waitMs = waitOf(query);
+    if (wants(call, EVENT_STREAM) || waitMs > 0) refuseBackwards(query);
     if (wants(call, EVENT_STREAM)) return follow(call);
-    const reading = { ...options, tenantId, afterSeq, limit };
+    const reading = { ...options, tenantId, afterSeq, beforeSeq, order, limit };
     if (wants(call, LINES)) return sendLines(response, paced(call, store.runs.readEvents(runId, reading)));
     const read = () => store.runs.fetchEvents(runId, reading);
-    const waitMs = waitOf(query);
     let items = await read();
     if (items.length === 0 && waitMs > 0) {
       const { hub } = call.services;
@@ -30,8 +30,8 @@ export const RUN_EVENT_HANDLERS = bind(RUN_EVENT_ROUTES, {
       const after = String(afterSeq ?? 0);
       items = await hub.poll({ topic, after, waitMs, response, read, isEmpty: (found) => found.length === 0 });
     }
-    const next = items.length === (limit ?? DEFAULT_LIMIT) ? { next: String(items.at(-1)!.runSeq) } : {};
-    return json({ items, ...next });
+    const hasMore = rangeAfter(checkEventRange(runId, reading), items) !== null;
+    return json({ items, ...(hasMore ? { next: String(items.at(-1)!.runSeq) } : {}) });
   },
   'GET /v1/runs/{runId}/events/{runSeq}': async ({ store, params, query, options }) => {
     const runSeq = seqOf(params.runSeq);
@@ -52,6 +52,13 @@ function follow(call: CallOf<'GET /v1/runs/{runId}/events'>): typeof ANSWERED {
   const topic = services.hub.topic(runTopic(services.hub.hints, store, params.runId, query.tenantId));
   const after = lastEventIdOf(call) ?? String(query.afterSeq ?? 0);
   return openStream(call, [{ topic, after }]);
+}
+
+/** Throws if a live read has an end or would run backwards. */
+function refuseBackwards({ beforeSeq, order }: CallOf<'GET /v1/runs/{runId}/events'>['query']): void {
+  if (beforeSeq !== undefined) throw invalidArgument('beforeSeq', 'absent when waiting for new events', beforeSeq);
+  if (order !== undefined && order !== 'oldest')
+    throw invalidArgument('order', 'oldest when waiting for new events', order);
 }
 
 /** Returns the event with the run of the path. Throws if it names another run. */

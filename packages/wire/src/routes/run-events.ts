@@ -1,7 +1,7 @@
 /** Events of one run: append, read, follow, redact. */
 import Type from 'typebox';
 import { EVENT_STREAM, LINES } from '../media-types.ts';
-import { pageOf } from '../schemas/common.ts';
+import { pageOf, wordOf } from '../schemas/common.ts';
 import { AppendResult, EventOfRun, Redaction, RunEventRecord } from '../schemas/runs.ts';
 import { APPEND_PARAMETERS, APPEND_PROBLEMS, LIVE_PARAMETERS, TENANT_ID } from './parameters.ts';
 import { routes } from './route.ts';
@@ -19,11 +19,15 @@ export const RUN_EVENT_ROUTES = routes({
   },
   'GET /v1/runs/{runId}/events': {
     scope: 'runs:read',
-    summary: 'Read the events of a run in order: a page, all as lines, or live',
+    summary: 'Read the events of a run in order, or the newest first: a page, all as lines, or live',
     query: Type.Object({
       ...TENANT_ID,
       ...LIVE_PARAMETERS,
       afterSeq: Type.Optional(Type.Integer()),
+      beforeSeq: Type.Optional(Type.Integer({ description: 'Only events before this sequence' })),
+      order: Type.Optional(
+        wordOf<'newest' | 'oldest'>('newest or oldest first; with newest, pass `next` as `beforeSeq` to continue'),
+      ),
       limit: Type.Optional(Type.Integer()),
     }),
     answers: { 200: pageOf(RunEventRecord) },

@@ -1,5 +1,12 @@
 /** `runs events` and `runs state`: show the events of a run, and its state after any event. */
-import { blameRun, type RunEventRecord, type RunStore, TidemarkError } from '@tidemark/core';
+import {
+  blameRun,
+  type FetchOptions,
+  invalidArgument,
+  type RunEventRecord,
+  type RunStore,
+  TidemarkError,
+} from '@tidemark/core';
 import { defineCommand } from '../../command.ts';
 import { follow } from '../../follow.ts';
 import { integer, one, text, texts, toggle, withDefault } from '../../options.ts';
@@ -16,6 +23,8 @@ const events = defineCommand({
   options: {
     follow: toggle('keep showing new events as they are stored', 'f'),
     afterSeq: withDefault(integer('seq', 'only events after this sequence'), 0),
+    beforeSeq: integer('seq', 'only events before this sequence', 1),
+    reverse: toggle('newest events first'),
     tail: integer('n', 'only the last n events', 1),
     type: texts('type', 'only events of this type'),
     step: texts('step', 'only events of this step'),
@@ -26,6 +35,7 @@ const events = defineCommand({
     { line: 'runs events order-7 --failed', shows: 'CARD_DECLINED' },
     { line: 'runs events order-42 --tail 2 -o table', shows: 'StepStarted' },
     { line: 'runs events order-42 --after-seq 2 --step charge', shows: '"runSeq":3' },
+    { line: 'runs events order-42 --reverse --before-seq 3', shows: '"runSeq":2' },
   ],
   async run(context) {
     const { store, out, args, options } = context;
@@ -36,6 +46,9 @@ const events = defineCommand({
       (!options.failed || event.eventType.endsWith('Failed'));
     const afterSeq = await startAfter(runs, args.run, options);
     if (options.follow) {
+      if (options.reverse) throw invalidArgument('--reverse', 'absent with --follow', true);
+      if (options.beforeSeq !== undefined)
+        throw invalidArgument('--before-seq', 'absent with --follow', options.beforeSeq);
       return follow(context, {
         from: (cursor, signal) =>
           runs.tail(args.run, { afterSeq: cursor === undefined ? afterSeq : Number(cursor), signal }),
@@ -46,13 +59,18 @@ const events = defineCommand({
       });
     }
     await out.list(
-      filtered(runs.readEvents(args.run, { afterSeq }), isShown),
+      filtered(runs.readEvents(args.run, { afterSeq, ...backwards(options) }), isShown),
       EVENTS,
       `No events of run ${args.run} found.`,
     );
     return undefined;
   },
 });
+
+/** Leaves out what was not asked for: older servers do not know it. */
+function backwards({ beforeSeq, reverse }: { beforeSeq: number | undefined; reverse: boolean }): FetchOptions {
+  return { ...(beforeSeq === undefined ? {} : { beforeSeq }), ...(reverse ? { order: 'newest' } : {}) };
+}
 
 /** Returns the sequence to read after. `--tail` counts stored events, before any filter. */
 async function startAfter(

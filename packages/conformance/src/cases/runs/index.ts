@@ -24,6 +24,7 @@ import { REFRESH_CASES } from './refresh.ts';
 import { REMOVAL_CASES } from './removal.ts';
 import { RESTORE_CASES } from './restore.ts';
 import { RESTORE_RULE_CASES } from './restore-rules.ts';
+import { REVERSE_CASES } from './reverse.ts';
 import { REWRITE_CASES } from './rewrites.ts';
 import { SNAPSHOT_CASES } from './snapshots.ts';
 import { TENANCY_CASES } from './tenancy.ts';
@@ -42,6 +43,7 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...ID_CASES,
   ...TENANCY_CASES,
   ...READ_CASES,
+  ...REVERSE_CASES,
   ...SNAPSHOT_CASES,
   ...REFRESH_CASES,
   ...LATE_SNAPSHOT_CASES,
