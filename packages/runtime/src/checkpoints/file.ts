@@ -17,7 +17,7 @@ export interface CheckpointLog {
   current: Map<string, RunPoint>;
   /** All points of each run, oldest first. */
   points: Map<string, RunPoint[]>;
-  /** What each checkpoint names as the one before it. */
+  /** The `previous` of each checkpoint, in order. */
   previous: (string | null)[];
   endsWithLine: boolean;
 }
@@ -70,7 +70,7 @@ function take(log: CheckpointLog, checkpoint: Checkpoint, changed: RunPoint[], k
   const { last } = log;
   const name = `checkpoint ${checkpoint.number}`;
   if (!isSignedBy(checkpoint, key)) throw damaged(path, `${name} is not signed by this key`);
-  // Two programs wrote at once: the first one counts, and the second one was told so.
+  // Two programs wrote at once: the first one counts, and the second call failed with `CONFLICT`.
   if (log.previous[checkpoint.number - 1] === checkpoint.previous) return;
   if (checkpoint.number !== (last?.number ?? 0) + 1 || checkpoint.previous !== (last && hashOf(last)))
     throw damaged(path, `${name} does not follow the checkpoint before it`);
