@@ -3,6 +3,7 @@
  * stores.
  */
 export * from './archive/index.ts';
+export * from './checkpoints/index.ts';
 export * from './copy/index.ts';
 export type { DeadLetter, DeadLetterKey } from './dead-letters.ts';
 export * from './jobs/index.ts';

@@ -1,0 +1,11 @@
+/** Signed checkpoints over all runs of a store. */
+export {
+  type CheckpointCheck,
+  type Checkpointer,
+  type CheckpointerOptions,
+  type CheckpointProblem,
+  type CheckpointReport,
+  createCheckpointer,
+  verifyCheckpoints,
+} from './checkpointer.ts';
+export type { Checkpoint, CheckpointKey } from './format.ts';
