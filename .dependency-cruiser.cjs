@@ -171,7 +171,8 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '(^|/)dist/' },
+    // Built files. The check of the packages rebuilds them while this one reads.
+    exclude: { path: '(^|/)dist/|^packages/server/inspector/' },
     tsConfig: { fileName: 'tsconfig.base.json' },
     tsPreCompilationDeps: true,
     enhancedResolveOptions: {
