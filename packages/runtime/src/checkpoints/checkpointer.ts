@@ -166,7 +166,10 @@ async function pointOf(
  * @param options `key` is the public key of the signer. Do not take it from the file.
  * @throws `CORRUPT_VALUE` if the file is damaged or signed by another key.
  * @example
- * const { ok, problems } = await verifyCheckpoints({ store, file: 'checkpoints.jsonl', key: publicKey });
+ * const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+ * await createCheckpointer({ store, file: 'checkpoints.jsonl', key: privateKey }).checkpoint();
+ * const { ok } = await verifyCheckpoints({ store, file: 'checkpoints.jsonl', key: publicKey });
+ * console.log(ok); // true
  */
 export async function verifyCheckpoints(
   { store, file, key }: CheckpointerOptions,
