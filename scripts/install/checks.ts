@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
+import type { Packed } from '../packages/pack.ts';
 import { runQuietly } from '../processes.ts';
-import { tenLines } from './project.ts';
+import { PATH_WITH_NODE, tenLines } from './project.ts';
+import { startRegistry } from './registry.ts';
 
 /** A program that runs JavaScript files. */
 export interface Runtime {
@@ -92,6 +94,28 @@ export async function runsServer({ program, args }: Runtime, directory: string):
   } finally {
     child.kill('SIGTERM');
     await ended;
+  }
+}
+
+/** `npx tidemark demo` where nothing is installed: npx fetches the command line too, and the demo data can be read. */
+export async function runsNpx(packed: readonly Packed[]): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'tidemark-npx-'));
+  const registry = await startRegistry(packed);
+  const { npm_command: _, npm_execpath: __, ...env } = cleanEnv();
+  const npm = { npm_config_cache: join(directory, 'cache'), npm_config_registry: registry.url };
+  const npx = (...args: string[]) =>
+    runQuietly('npx', ['--yes', 'tidemark', ...args], {
+      cwd: directory,
+      env: { ...env, ...npm, PATH: PATH_WITH_NODE },
+    });
+  try {
+    const demo = await npx('demo');
+    if (demo.code !== 0) throw new Error(demo.output);
+    const shown = await npx('runs', 'show', 'order-42', '--json');
+    if (shown.code !== 0 || !shown.output.includes('"order-42"')) throw new Error(shown.output);
+  } finally {
+    registry.close();
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

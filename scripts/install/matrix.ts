@@ -83,6 +83,7 @@ export async function testInstallation(): Promise<number> {
       for (const [name, check] of Object.entries(ON_EACH))
         await report(`${runtime.title}, ${name}`, async () => (await check(runtime, directory)) as undefined);
     }
+    await report('npx tidemark demo', async () => (await checks.runsNpx(project.packed)) as undefined);
     npmInstall(directory, ['@types/node@22']);
     for (const version of TYPESCRIPTS) {
       const compiler = join(fetched('typescript', version), 'bin/tsc');

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { packAll } from '../packages/pack.ts';
+import { type Packed, packAll } from '../packages/pack.ts';
 import { ROOT, runQuietly } from '../processes.ts';
 
 /** The packages that a user of the default engine, the command line and the server installs. */
@@ -13,8 +13,13 @@ const NEEDED = ['tidemark', '@tidemark/cli', '@tidemark/client', '@tidemark/core
 /** The dependencies of these packages from the registry. */
 const THIRD_PARTY = ['commander', 'jose', 'typebox'];
 
+/** Programs started with this path run on the Node of this process. */
+export const PATH_WITH_NODE = `${dirname(process.execPath)}:${process.env.PATH}`;
+
 export interface Project {
   directory: string;
+  /** The packages that are installed. */
+  packed: readonly Packed[];
   remove(): void;
 }
 
@@ -39,7 +44,7 @@ export async function newProject({ offline = false } = {}): Promise<Project> {
     );
   }
   writePrograms(directory);
-  return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
+  return { directory, packed, remove: () => rmSync(directory, { recursive: true, force: true }) };
 }
 
 /** Links a package of this repository into a project. */
@@ -50,16 +55,15 @@ export function linkPackage(directory: string, name: string): void {
 }
 
 export function npmInstall(directory: string, packages: readonly string[]): void {
-  const PATH = `${dirname(process.execPath)}:${process.env.PATH}`;
   const args = ['install', '--prefer-offline', '--no-audit', '--no-fund', ...packages];
-  execFileSync('npm', args, { cwd: directory, stdio: 'pipe', env: { ...process.env, PATH } });
+  execFileSync('npm', args, { cwd: directory, stdio: 'pipe', env: { ...process.env, PATH: PATH_WITH_NODE } });
 }
 
 /** Returns the program of the README and the output it promises. */
 export function tenLines(): { program: string; output: string } {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
-  const block = (language: string) =>
-    new RegExp(`## Ten lines[^]*?\`\`\`${language}\\n([^]*?)\`\`\``).exec(readme)![1]!;
+  const [, section = ''] = readme.split('## Ten lines');
+  const block = (language: string) => section.split(`\`\`\`${language}\n`)[1]!.split('```')[0]!;
   return { program: block('ts'), output: block('text') };
 }
 

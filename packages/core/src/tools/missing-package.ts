@@ -7,7 +7,8 @@ const MISSING = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
 /** Returns `DRIVER_MISSING` if exactly this package was not found; any other cause is returned unchanged. */
 export function missingPackage(cause: unknown, name: string, neededBy: string): unknown {
   const { code } = cause as { code?: string };
-  if (!MISSING.includes(code ?? '') || !new RegExp(`["']${name}["']`).test(String(cause))) return cause;
+  const isNamed = [`"${name}"`, `'${name}'`].some((quoted) => String(cause).includes(quoted));
+  if (!MISSING.includes(code ?? '') || !isNamed) return cause;
   return new TidemarkError(
     'DRIVER_MISSING',
     `${neededBy} needs the package ${name}; install it with: npm install ${name}`,
