@@ -13,7 +13,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ROOT } from '../scripts/processes.ts';
 import { type Example, examplesIn, readExamples } from '../scripts/tsdoc/examples.ts';
 import { expectedOutput, runExample } from '../scripts/tsdoc/run.ts';
-import { metrics, pino, trace, z } from '../scripts/tsdoc/stand-ins.ts';
+import { generateKeyPairSync, metrics, pino, trace, z } from '../scripts/tsdoc/stand-ins.ts';
 import { typeErrors } from '../scripts/tsdoc/types.ts';
 
 const RUNNING = readExamples(ROOT, ['packages/{core,runtime,client,server,sqlite,tidemark}/src/**/*.ts']);
@@ -29,7 +29,7 @@ const MODULES = {
   '@tidemark/client': client,
   '@tidemark/sqlite': sqlite,
   '@tidemark/core/engine': engine,
-  '../scripts/tsdoc/stand-ins.ts': { metrics, pino, trace, z },
+  '../scripts/tsdoc/stand-ins.ts': { generateKeyPairSync, metrics, pino, trace, z },
 };
 const SERVED_AT = 'http://127.0.0.1:7420';
 

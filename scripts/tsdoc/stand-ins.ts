@@ -1,5 +1,7 @@
-/** Stand-ins for libraries that examples use and that are not dependencies of the repository. */
+/** Names that examples use without an import: stand-ins for libraries that the repository does not depend on, and a part of Node. */
 import type { InputOf, Logger, Meter, OutputOf, StandardSchema, Tracer } from '@tidemark/core';
+
+export { generateKeyPairSync } from 'node:crypto';
 
 type Shape = Record<string, StandardSchema>;
 

@@ -174,7 +174,10 @@ async function pointOf(
  *
  * @throws `CORRUPT_VALUE` if the file is damaged or signed by another key, `NOT_FOUND` if it has no checkpoint.
  * @example
- * const { ok, problems } = await verifyCheckpoints({ store, file: 'checkpoints.jsonl', publicKey });
+ * const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+ * await createCheckpointer({ store, file: 'checkpoints.jsonl', key: privateKey }).checkpoint();
+ * const { ok } = await verifyCheckpoints({ store, file: 'checkpoints.jsonl', publicKey });
+ * console.log(ok); // true
  */
 export async function verifyCheckpoints(
   { store, file, publicKey }: VerifyCheckpointsOptions,
