@@ -49,8 +49,8 @@ export function buildParser(version: string, onCall: (call: Call) => void): Pars
   const groups = new Map<string, Parser>();
   for (const command of commands) {
     const [first, verb] = command.name.split(' ') as [string, string?];
-    const parent = verb === undefined ? root : ensureGroup(root, groups, first);
-    addCommand(parent, verb ?? first, command, onCall);
+    const parent = GROUPS[first] ? ensureGroup(root, groups, first) : root.command(first);
+    addCommand(verb === undefined ? parent : parent.command(verb), command, onCall);
   }
   return root;
 }
@@ -65,8 +65,8 @@ function ensureGroup(root: Parser, groups: Map<string, Parser>, name: string): P
   return group;
 }
 
-function addCommand(parent: Parser, name: string, command: Command, onCall: (call: Call) => void): void {
-  const parser = parent.command(name).summary(command.summary);
+function addCommand(parser: Parser, command: Command, onCall: (call: Call) => void): void {
+  parser.summary(command.summary);
   parser.description([`${command.summary}.`, command.details, EFFECTS[command.effect]].filter(Boolean).join('\n\n'));
   for (const [argument, { summary, kind }] of Object.entries(command.args))
     parser.addArgument(new Argument(argumentText(argument, kind), summary));

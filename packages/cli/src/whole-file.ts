@@ -3,11 +3,19 @@ import { existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { invalidArgument } from '@tidemark/core';
 
-export async function writeWholeFile(path: string, chunks: AsyncIterable<string | Uint8Array>): Promise<void> {
-  if (existsSync(path)) throw invalidArgument('--to', 'the name of a file that does not exist yet', path);
+type Chunks = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
+
+/** Throws if the file exists; `field` is the argument that names it. */
+export function expectNoFile(path: string, field: string): void {
+  if (existsSync(path)) throw invalidArgument(field, 'the name of a file that does not exist yet', path);
+}
+
+/** Writes a file that only its owner can read, unless another mode is given. */
+export async function writeWholeFile(path: string, chunks: Chunks, mode = 0o600): Promise<void> {
+  expectNoFile(path, '--to');
   const unfinished = `${path}.unfinished`;
   await rm(unfinished, { force: true });
-  const file = await open(unfinished, 'wx', 0o600);
+  const file = await open(unfinished, 'wx', mode);
   try {
     for await (const chunk of chunks) await file.writeFile(chunk);
     await file.sync();

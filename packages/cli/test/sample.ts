@@ -1,9 +1,10 @@
 /** Creates the sample store that the examples use, in its own directory. */
+import { generateKeyPairSync } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '@tidemark/core';
-import { createArchiver, directoryTarget, subscribe } from '@tidemark/runtime';
+import { createArchiver, createCheckpointer, directoryTarget, subscribe } from '@tidemark/runtime';
 import { open } from 'tidemark';
 
 const STORES_JS = `
@@ -45,6 +46,7 @@ export async function makeSample(): Promise<Sample> {
     scope: { sessionId: 'session-1' },
   });
   await fillArchive(store, join(directory, 'archive'));
+  await fillCheckpoints(store, directory);
   const parts = await Array.fromAsync(store.runs.exportRun('order-42'));
   await store.close();
   writeFileSync(join(directory, 'exported.jsonl'), parts.map((part) => `${JSON.stringify(part)}\n`).join(''));
@@ -139,6 +141,14 @@ async function fillArchive(store: Store, directory: string): Promise<void> {
   await ended.append('RunStarted');
   await ended.append('RunCompleted');
   await createArchiver({ store, target: directoryTarget(directory) }).archiveRun('order-900');
+}
+
+async function fillCheckpoints(store: Store, directory: string): Promise<void> {
+  const { privateKey: key, publicKey } = generateKeyPairSync('ed25519');
+  const keyFile = join(directory, 'checkpoint.key');
+  writeFileSync(keyFile, key.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  writeFileSync(`${keyFile}.pub`, publicKey.export({ type: 'spki', format: 'pem' }));
+  await createCheckpointer({ store, file: join(directory, 'checkpoints.jsonl'), key }).checkpoint();
 }
 
 /** Creates a dead letter with a real subscription. */

@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 const take = () => createCheckpointer({ store, file, key: privateKey }).checkpoint();
-const check = (of: Store = store) => verifyCheckpoints({ store: of, file, key: publicKey });
+const check = (of: Store = store) => verifyCheckpoints({ store: of, file, publicKey });
 
 /** Changes the closed file behind the back of the store, and opens it again. */
 async function tamper(...statements: string[]): Promise<void> {
@@ -114,11 +114,28 @@ describe('checkpoints', () => {
   it('need the key that signed, and an unchanged file', async () => {
     await take();
     const other = generateKeyPairSync('ed25519').publicKey;
-    await expect(verifyCheckpoints({ store, file, key: other })).rejects.toMatchObject({ code: 'CORRUPT_VALUE' });
+    await expect(verifyCheckpoints({ store, file, publicKey: other })).rejects.toMatchObject({ code: 'CORRUPT_VALUE' });
     const text = await readFile(file, 'utf8');
     await writeFile(file, text.replace('"lastEventSeq":1', '"lastEventSeq":2'));
     await expect(check()).rejects.toMatchObject({ code: 'CORRUPT_VALUE' });
     expect(() => createCheckpointer({ store, file, key: publicKey })).toThrow(/Ed25519 private key/);
+  });
+
+  it.each([privateKey, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string])(
+    'are compared with the public key only',
+    async (key) => {
+      await take();
+      const refused = { code: 'INVALID_ARGUMENT', field: 'publicKey' };
+      await expect(verifyCheckpoints({ store, file, publicKey: key })).rejects.toMatchObject(refused);
+      const text = publicKey.export({ type: 'spki', format: 'pem' }) as string;
+      expect(await verifyCheckpoints({ store, file, publicKey: text })).toMatchObject({ ok: true });
+    },
+  );
+
+  it('must exist to be compared with', async () => {
+    await expect(check()).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await writeFile(file, '');
+    await expect(check()).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
   it('continue after an interrupted write', async () => {

@@ -99,9 +99,9 @@ function secretFileFindings({
   flags,
   settings,
 }: Pick<CommandContext<unknown, unknown>, 'io' | 'flags' | 'settings'>) {
-  const { TIDEMARK_TOKEN_FILE, TIDEMARK_ADMIN_KEY_FILE, TIDEMARK_STORE_FILE } = io.env;
+  const { TIDEMARK_TOKEN_FILE, TIDEMARK_ADMIN_KEY_FILE, TIDEMARK_STORE_FILE, TIDEMARK_CHECKPOINT_KEY_FILE } = io.env;
   const files = [contextPath(io.env), flags.storeFile, settings.tokenFile, TIDEMARK_STORE_FILE, TIDEMARK_TOKEN_FILE];
-  const open = openToOthers([...files, TIDEMARK_ADMIN_KEY_FILE]);
+  const open = openToOthers([...files, TIDEMARK_ADMIN_KEY_FILE, TIDEMARK_CHECKPOINT_KEY_FILE]);
   const finding: DoctorFinding = {
     check: 'files with secrets',
     status: 'warn',

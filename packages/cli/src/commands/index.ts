@@ -4,6 +4,7 @@ import { aboutCommands } from './about.ts';
 import { archiveCommands } from './archive.ts';
 import { artifactCommands } from './artifacts.ts';
 import { backupCommands } from './backup.ts';
+import { checkpointCommands } from './checkpoint.ts';
 import { conformanceCommands } from './conformance.ts';
 import { contextCommands } from './context.ts';
 import { copyCommands } from './copy.ts';
@@ -47,6 +48,7 @@ export const commands: readonly Command[] = [
   ...keyCommands,
   ...doctorCommands,
   ...verifyCommands,
+  ...checkpointCommands,
   ...quarantineCommands,
   ...backupCommands,
   ...copyCommands,
@@ -74,6 +76,7 @@ export const GROUPS: Readonly<Record<string, { summary: string; alias?: string }
   projector: { summary: 'Stored snapshots of runs' },
   subscriptions: { summary: 'Subscriptions to the feed', alias: 'subscription' },
   keys: { summary: 'API keys of a server', alias: 'key' },
+  checkpoint: { summary: 'Signed checkpoints of all runs' },
   quarantine: { summary: 'Damaged runs' },
   archive: { summary: 'Archive runs to files and restore them' },
   retention: { summary: 'Remove or archive old data by policy' },

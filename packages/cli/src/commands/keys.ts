@@ -1,5 +1,4 @@
 /** `keys`: API keys that a server with --auth accepts. They are kept in the store; no server route returns them. */
-import { Readable } from 'node:stream';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { ApiKeyInfo } from '@tidemark/server';
 import { SCOPES } from '@tidemark/server/scopes';
@@ -112,7 +111,7 @@ const mint = defineCommand({
     const { mintBootstrapKey } = await import('@tidemark/server');
     const text = `${mintBootstrapKey()}\n`;
     if (to === undefined) return out.raw(text);
-    await writeWholeFile(to, Readable.from([text]));
+    await writeWholeFile(to, [text]);
     await out.report({ file: to }, to);
   },
 });

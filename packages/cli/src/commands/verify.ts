@@ -1,13 +1,15 @@
 /**
  * `verify`: recomputes hash chains to find altered, missing and reordered events, and checks stored snapshots. With
- * `--all` it checks all other stored data too.
+ * `--all` it checks all other stored data too, and with `--against` it compares all runs with signed checkpoints.
  */
 import { invalidArgument, type VerifyReport } from '@tidemark/core';
+import type { CheckpointProblem } from '@tidemark/runtime';
 import { state } from '../cells.ts';
+import { keySummary, readKey } from '../checkpoint-keys.ts';
 import { defineCommand } from '../command.ts';
 import { DAMAGE, newCounts, resumeNote, WALK_OPTIONS, walkEverything } from '../deep-check.ts';
 import { EXIT } from '../exit-codes.ts';
-import { maybe, toggle } from '../options.ts';
+import { maybe, text, toggle } from '../options.ts';
 import type { View } from '../output.ts';
 
 const PROOFS: View<VerifyReport> = {
@@ -30,21 +32,52 @@ function problemIn({ problem, summary, snapshot }: VerifyReport): string | undef
   return `snapshot at #${snapshot.runSeq}: ${snapshot.problem}${snapshot.resynced ? '; it was replaced' : ''}`;
 }
 
+const MISMATCHES: View<CheckpointProblem> = {
+  columns: [
+    { title: 'RUN', of: ({ runId }) => runId },
+    { title: 'TENANT', of: ({ tenantId }) => tenantId },
+    { title: 'KIND', of: ({ kind }) => kind },
+    { title: 'PROBLEM', of: ({ reason }) => reason },
+  ],
+  id: ({ runId }) => runId,
+};
+
 const verify = defineCommand({
   name: 'verify',
-  summary: 'Verify the hash chain and the snapshot of a run, or check all stored data',
+  summary: 'Verify the hash chain and the snapshot of a run, all stored data, or all runs against checkpoints',
   details:
-    'A wrong snapshot is replaced. Events that were lost together with the head cannot be detected here: the alert `HEAD_WENT_BACK` reports those. With --all, lists only damaged data. Exit code 6 when there is a problem.',
+    'A wrong snapshot is replaced. Events that were lost together with the head cannot be detected here: the alert `HEAD_WENT_BACK` reports those. With --all, lists only damaged data. With --against, every run must continue what a file of `tidemark checkpoint` recorded for it, or have a tombstone; lists only runs that do not. Exit code 6 when there is a problem; 1 when the file of checkpoints is damaged or signed by another key.',
   effect: 'ro',
   args: { run: maybe('id of the run') },
-  options: { all: toggle('check every run, record, document and artifact'), ...WALK_OPTIONS },
+  options: {
+    all: toggle('check every run, record, document and artifact'),
+    against: text('file', 'compare every run with this file of checkpoints'),
+    publicKey: text('file', keySummary('the public key that --against needs', '--public-key')),
+    ...WALK_OPTIONS,
+  },
   examples: [
     { line: 'verify order-42', shows: '"ok":true' },
     { line: 'verify --all', shows: 'values checked' },
+    { line: 'verify --against checkpoints.jsonl --public-key checkpoint.key.pub', shows: 'No problems.' },
   ],
   async run(context) {
     const { store, out, io, args, options, longCall } = context;
-    if ((args.run === undefined) !== options.all) throw invalidArgument('run', 'the id of a run, or --all');
+    const { against } = options;
+    if ([args.run !== undefined, options.all, against !== undefined].filter(Boolean).length !== 1)
+      throw invalidArgument('run', 'the id of a run, or --all, or --against, and only one of them');
+    if (against === undefined && options.publicKey !== undefined)
+      throw invalidArgument('--public-key', 'given together with --against');
+    if (against !== undefined) {
+      const publicKey = await readKey(context, '--public-key', options.publicKey);
+      const { verifyCheckpoints } = await import('@tidemark/runtime');
+      const opened = await store({ mustExist: true });
+      const found = await verifyCheckpoints({ store: opened, file: against, publicKey }, longCall);
+      await out.list(found.problems, MISMATCHES, 'No problems.');
+      const { number, at } = found.last;
+      const counts = `${found.runs} runs compared, ${found.removed} of them removed, ${found.problems.length} with a problem`;
+      await out.note(`${counts}; the last checkpoint is ${number} of ${at}.`);
+      return found.ok ? EXIT.ok : EXIT.unmet;
+    }
     const { runs } = await store({ mustExist: true });
     if (args.run !== undefined) {
       const report = await runs.verify(args.run, longCall);

@@ -1,6 +1,6 @@
 /** Writes checkpoints of a store to a file, and compares a store with the checkpoints of a file (RUN-23). */
-import type { KeyObject } from 'node:crypto';
-import { type CallOptions, isTidemarkError, type RunSummary, type Store } from '@tidemark/core';
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { type CallOptions, isTidemarkError, type RunSummary, type Store, TidemarkError } from '@tidemark/core';
 import { itemsOf, tenantsOf } from '../listing.ts';
 import { appendCheckpoint, pointKey, readCheckpoints } from './file.ts';
 import {
@@ -25,6 +25,15 @@ export interface CheckpointerOptions {
   file: string;
   /** The Ed25519 private key that signs, as PEM text or a `KeyObject`. */
   key: CheckpointKey;
+}
+
+/** Options of `verifyCheckpoints`. */
+export interface VerifyCheckpointsOptions {
+  store: Store;
+  /** The file that a checkpointer has written. */
+  file: string;
+  /** The Ed25519 public key of the signer, as PEM text or a `KeyObject`. Do not take it from the file. */
+  publicKey: CheckpointKey;
 }
 
 /** A written checkpoint. */
@@ -62,8 +71,8 @@ export interface CheckpointProblem {
 /** The result of comparing a store with checkpoints. */
 export interface CheckpointCheck {
   ok: boolean;
-  /** The last checkpoint, `null` for a file without one. */
-  last: Checkpoint | null;
+  /** The last checkpoint of the file. */
+  last: Checkpoint;
   /** How many runs were compared. */
   runs: number;
   /** How many of them are deleted or archived, which their tombstones explain. */
@@ -81,7 +90,7 @@ export interface CheckpointCheck {
  */
 export function createCheckpointer({ store, file, key }: CheckpointerOptions): Checkpointer {
   const privateKey = privateKeyOf(key);
-  const publicKey = publicKeyOf(privateKey);
+  const publicKey = createPublicKey(privateKey);
   return { checkpoint: (options) => writeCheckpoint(store, file, privateKey, publicKey, options) };
 }
 
@@ -163,19 +172,19 @@ async function pointOf(
  * Compares every run with all checkpoints of a file: it must continue each recorded history, or have a tombstone. Reads
  * the whole log of every run.
  *
- * @param options `key` is the public key of the signer. Do not take it from the file.
- * @throws `CORRUPT_VALUE` if the file is damaged or signed by another key.
+ * @throws `CORRUPT_VALUE` if the file is damaged or signed by another key, `NOT_FOUND` if it has no checkpoint.
  * @example
  * const { privateKey, publicKey } = generateKeyPairSync('ed25519');
  * await createCheckpointer({ store, file: 'checkpoints.jsonl', key: privateKey }).checkpoint();
- * const { ok } = await verifyCheckpoints({ store, file: 'checkpoints.jsonl', key: publicKey });
+ * const { ok } = await verifyCheckpoints({ store, file: 'checkpoints.jsonl', publicKey });
  * console.log(ok); // true
  */
 export async function verifyCheckpoints(
-  { store, file, key }: CheckpointerOptions,
+  { store, file, publicKey }: VerifyCheckpointsOptions,
   options?: CallOptions,
 ): Promise<CheckpointCheck> {
-  const { last, points } = await readCheckpoints(file, publicKeyOf(key));
+  const { last, points } = await readCheckpoints(file, publicKeyOf(publicKey));
+  if (last === null) throw new TidemarkError('NOT_FOUND', `${file} has no checkpoint to compare with`);
   const check: CheckpointCheck = { ok: true, last, runs: 0, removed: 0, problems: [] };
   const unknown: RunPoint[] = [];
   for (const recorded of points.values()) {

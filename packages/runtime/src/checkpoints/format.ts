@@ -36,7 +36,7 @@ export interface Checkpoint {
   signature: string;
 }
 
-/** A private or public key as PEM text or a `KeyObject`. */
+/** An Ed25519 key as PEM text or a `KeyObject`. */
 export type CheckpointKey = string | KeyObject;
 
 function lengthPrefixed(value: string | number | null): string {
@@ -99,22 +99,29 @@ export function rawKey(key: KeyObject): string {
 }
 
 export function privateKeyOf(key: CheckpointKey): KeyObject {
-  return checked(key, 'private', createPrivateKey);
+  return checked(key, 'key', 'private', createPrivateKey);
 }
 
-/** Returns the public key; accepts a private key too. */
+/** Returns the public key. Refuses a private key: an auditor must not need one. */
 export function publicKeyOf(key: CheckpointKey): KeyObject {
-  return checked(key, 'public', (text) => createPublicKey(text));
+  return checked(key, 'publicKey', 'public', (text) =>
+    // Node derives a public key from the text of a private one.
+    text.includes('PRIVATE KEY') ? createPrivateKey(text) : createPublicKey(text),
+  );
 }
 
-function checked(key: CheckpointKey, type: 'private' | 'public', parse: (text: string) => KeyObject): KeyObject {
+function checked(
+  key: CheckpointKey,
+  field: string,
+  type: 'private' | 'public',
+  parse: (text: string) => KeyObject,
+): KeyObject {
   let found: KeyObject | null = null;
   try {
-    found =
-      typeof key === 'string' ? parse(key) : type === 'public' && key.type === 'private' ? createPublicKey(key) : key;
+    found = typeof key === 'string' ? parse(key) : key;
   } catch {
     // Reported below: the message of the parser may show a part of the key.
   }
   if (found?.type === type && found.asymmetricKeyType === 'ed25519') return found;
-  throw invalidArgument('key', `an Ed25519 ${type} key, as PEM text or a KeyObject`);
+  throw invalidArgument(field, `an Ed25519 ${type} key, as PEM text or a KeyObject`);
 }

@@ -6,6 +6,7 @@ export {
   type CheckpointProblem,
   type CheckpointReport,
   createCheckpointer,
+  type VerifyCheckpointsOptions,
   verifyCheckpoints,
 } from './checkpointer.ts';
 export type { Checkpoint, CheckpointKey } from './format.ts';

@@ -1,0 +1,57 @@
+/** Checkpoints on every engine: a store that has grown matches them, another database in its place does not (RUN-23). */
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Store } from '@tidemark/core';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { neededServers } from '../../../scripts/servers/index.ts';
+import { createCheckpointer, verifyCheckpoints } from '../src/checkpoints/index.ts';
+import { ENGINES } from './engines.ts';
+import { openStore } from './stores.ts';
+
+const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+const AVAILABLE = new Set<string>(['sqlite', ...neededServers()]);
+const engines = ['memory', ...Object.keys(ENGINES).filter((name) => AVAILABLE.has(name))];
+
+async function newFile(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'tidemark-checkpoints-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  return join(directory, 'checkpoints.jsonl');
+}
+
+async function append(store: Store, tenantId: string, runId: string, events: number): Promise<void> {
+  for (let n = 0; n < events; n++) await store.forTenant(tenantId).runs.handle(runId).append('Progress', { n });
+}
+
+describe.each(engines)('checkpoints on %s', (engine) => {
+  it('match a store that has grown and has tombstones', { timeout: 60_000 }, async () => {
+    const store = await openStore(engine);
+    const file = await newFile();
+    const take = () => createCheckpointer({ store, file, key: privateKey }).checkpoint();
+    const check = () => verifyCheckpoints({ store, file, publicKey });
+    for (const runId of ['grown', 'deleted', 'archived', 'same']) await append(store, 'acme', runId, 3);
+    await append(store, 'bolt', 'same', 1);
+    expect(await take()).toMatchObject({ number: 1, runs: 5, changed: 5, damaged: [] });
+    await append(store, 'acme', 'grown', 2);
+    const { runs } = store.forTenant('acme');
+    await runs.deleteRun('deleted');
+    await runs.archiveRun('archived', { location: 'cold/1', expectedSeq: 3 });
+    expect(await check()).toMatchObject({ ok: true, runs: 5, removed: 2, problems: [] });
+    expect(await take()).toMatchObject({ number: 2, runs: 5, changed: 3 });
+    expect(await take()).toMatchObject({ number: 3, runs: 5, changed: 0 });
+    expect(await check()).toMatchObject({ ok: true, last: { number: 3 } });
+  });
+
+  it('reveal another database in its place', { timeout: 60_000 }, async () => {
+    const [store, other] = [await openStore(engine), await openStore(engine)];
+    const file = await newFile();
+    for (const runId of ['cut', 'missing', 'replaced']) await append(store, 'acme', runId, 3);
+    await createCheckpointer({ store, file, key: privateKey }).checkpoint();
+    await append(other, 'acme', 'cut', 2);
+    await append(other, 'acme', 'replaced', 4);
+    const { ok, problems } = await verifyCheckpoints({ store: other, file, publicKey });
+    const found = problems.map(({ tenantId, runId, kind, runSeq }) => [tenantId, runId, kind, runSeq]).toSorted();
+    expect([ok, found]).toEqual([false, ['cut', 'missing', 'replaced'].map((kind) => ['acme', kind, kind, 3])]);
+  });
+});
