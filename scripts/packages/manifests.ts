@@ -93,11 +93,28 @@ function dependenciesOf(manifest: Manifest, version: string): Partial<Manifest> 
   return { ...Object.fromEntries(kinds), ...(peerDependenciesMeta && { peerDependenciesMeta }) };
 }
 
-/** Returns the manifest of every package by its path, as text. */
-export function manifestPages(root: string): [path: string, text: string][] {
-  const shared = readManifest(root);
-  return packageFolders(root).map((folder) => {
+/** Returns the manifest of every package, the lock file and the Python client's manifest by path, as text. */
+export function manifestPages(root: string, shared = readManifest(root)): [path: string, text: string][] {
+  const manifests = packageFolders(root).map((folder): [string, string] => {
     const manifest = completed(readManifest(join(root, folder)), shared, folder);
     return [join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`];
   });
+  const python = 'clients/python/pyproject.toml';
+  return [
+    ...manifests,
+    ['package-lock.json', lockOf(readFileSync(join(root, 'package-lock.json'), 'utf8'), shared.version)],
+    [python, readFileSync(join(root, python), 'utf8').replace(/^version = ".*"$/m, `version = "${shared.version}"`)],
+  ];
+}
+
+/** Returns the lock file with the version of our packages. The versions of all others stay. */
+function lockOf(text: string, version: string): string {
+  const lock = JSON.parse(text) as { version: string; packages: Record<string, Manifest> };
+  const packages = Object.entries(lock.packages).map(([path, entry]) => {
+    const isOurs = path === '' || /^packages\/[^/]+$/.test(path);
+    if (!isOurs) return [path, entry];
+    const { peerDependenciesMeta: _, ...dependencies } = dependenciesOf(entry, version);
+    return [path, { ...entry, version, ...dependencies }];
+  });
+  return `${JSON.stringify({ ...lock, version, packages: Object.fromEntries(packages) }, null, 2)}\n`;
 }

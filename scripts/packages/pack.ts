@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ROOT } from '../processes.ts';
-import { type Manifest, packageFolders, readManifest } from './manifests.ts';
+import { completed, type Manifest, packageFolders, readManifest } from './manifests.ts';
 
 /** A packed package. */
 export interface Packed {
@@ -28,13 +28,15 @@ interface NpmPack {
   files: { path: string }[];
 }
 
-/** Writes the tarball of every published package to a directory. */
-export function packAll(destination: string): Packed[] {
+/** Writes the tarball of every published package to a directory, by default under the current version. */
+export function packAll(destination: string, version = readManifest(ROOT).version): Packed[] {
   mkdirSync(destination, { recursive: true });
-  return packageFolders(ROOT, { published: true }).map((folder) => packOne(join(ROOT, folder), destination));
+  const shared = { ...readManifest(ROOT), version };
+  return packageFolders(ROOT, { published: true }).map((folder) => packOne(folder, shared, destination));
 }
 
-function packOne(directory: string, destination: string): Packed {
+function packOne(folder: string, shared: Manifest, destination: string): Packed {
+  const directory = join(ROOT, folder);
   const staged = mkdtempSync(join(tmpdir(), 'tidemark-pack-'));
   try {
     for (const { path } of npmPack(directory, ['--dry-run']).files) {
@@ -42,7 +44,7 @@ function packOne(directory: string, destination: string): Packed {
       cpSync(join(directory, path), join(staged, path));
     }
     cpSync(join(ROOT, 'LICENSE'), join(staged, 'LICENSE'));
-    const manifest = publishedManifest(readManifest(directory));
+    const manifest = publishedManifest(completed(readManifest(directory), shared, folder) as unknown as Manifest);
     writeFileSync(join(staged, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
     const { name, version, filename, files, unpackedSize } = npmPack(staged, ['--pack-destination', destination]);
     // Some versions of npm print the name with its scope, which the file does not have.

@@ -7,6 +7,7 @@ import { connect } from 'node:tls';
 import { open } from 'tidemark';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SOURCE_FLAGS } from '../../../scripts/processes.ts';
+import { VERSION } from '../src/version.ts';
 
 const CLI = join(import.meta.dirname, '../src/cli.ts');
 const FRONT = join(import.meta.dirname, '../../tidemark/src/cli.ts');
@@ -114,7 +115,7 @@ describe('the program', SLOW, () => {
 
 describe('the command of the tidemark package', SLOW, () => {
   it('runs @tidemark/cli', async () => {
-    expect(await start(['--version'], FRONT).ended).toMatchObject({ code: 0, stdout: '0.1.0\n', stderr: '' });
+    expect(await start(['--version'], FRONT).ended).toMatchObject({ code: 0, stdout: `${VERSION}\n`, stderr: '' });
     expect((await start(['runs', 'show', 'nobody'], FRONT).ended).code).toBe(3);
   });
 
