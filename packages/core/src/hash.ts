@@ -19,6 +19,11 @@ export function digestBytes(digest: Digest): Buffer {
   return Buffer.from(digest, 'latin1');
 }
 
+/** Returns a digest in Base64. Its characters are bytes, which is what `btoa` takes. */
+export function digestBase64(digest: Digest): string {
+  return btoa(digest);
+}
+
 /**
  * Converts stored bytes to a digest. Anything but bytes, as in a damaged file, becomes `''`, which equals no digest.
  */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { nodeVersionProblem } from './node-version.ts';
 
 describe('the Node version check', () => {
-  it.each(['20.20.2', '22.12.0', '18.0.0'])('reports Node %s as too old in one sentence', (version) => {
+  it.each(['20.20.2', '22.12.0', '18.0.0'])('reports that Node %s is too old in one line', (version) => {
     expect(nodeVersionProblem(version)).toMatch(/^Tidemark needs Node 22\.13 or newer, and this is Node [\d.]+: .*\.$/);
   });
 

@@ -1,4 +1,4 @@
-/** Fails on import with a clear sentence when Node is too old, instead of failing later with a stack trace. */
+/** Fails on import with a clear message if Node is too old, instead of failing later with a stack trace. */
 const OLDEST = [22, 13] as const;
 
 /** Returns the error message for a Node version, or `null` when it is new enough or the runtime is not Node. */

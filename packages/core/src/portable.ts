@@ -8,6 +8,7 @@ export { corruptValue, Damage } from './checks/damage.ts';
 export { encodeJson } from './checks/json.ts';
 export { checkKeyRange } from './checks/key-range.ts';
 export { checkLabels } from './checks/labels.ts';
+export { checkAppendLife, checkOptionalLife, laterLife } from './checks/life.ts';
 export {
   type ByteRange,
   checkByteRange,
@@ -16,7 +17,9 @@ export {
   checkLimit,
   checkOptionalDuration,
 } from './checks/numbers.ts';
+export { checkOperations, type UncheckedOperation } from './checks/operations.ts';
 export { refuseOldNames } from './checks/renamed.ts';
+export { checkSealed } from './checks/sealed.ts';
 export {
   checkId,
   checkObject,
@@ -38,9 +41,9 @@ export { createHandle, type HandleDefaults } from './runs/handle.ts';
 export { smallParts } from './runs/parts.ts';
 export { RunFold, reduceRun } from './runs/reducer.ts';
 export { timeLimitOf } from './tools/call-start.ts';
+export { writeForError } from './tools/carried-writes.ts';
 export { HeadMemory, headKey } from './tools/head-memory.ts';
 export { sleep } from './tools/sleep.ts';
-export { carriedWrite, writeCall } from './tools/writes.ts';
 export {
   isReplayable,
   type ReplayArguments,

@@ -4,13 +4,14 @@ import { deepFindings } from './admin/deep-findings.ts';
 import type { AdminEngines } from './admin/engines.ts';
 import { createAdmin } from './admin/store.ts';
 import { createAgents } from './agents/store.ts';
+import { outsideArtifacts } from './artifacts/outside/engine.ts';
 import { createArtifacts } from './artifacts/store.ts';
 import { checkId } from './checks/text.ts';
 import { Payloads } from './codec/payloads.ts';
 import { TENANT_PARTS, type TenantPart } from './contracts/admin.ts';
 import { AGENT_PARTS } from './contracts/agents.ts';
 import type { HeadWentBack } from './contracts/alerts.ts';
-import type { ArtifactRetention } from './contracts/artifacts.ts';
+import type { ArtifactRef, ArtifactRetention } from './contracts/artifacts.ts';
 import type { PayloadCodec } from './contracts/codec.ts';
 import type { CallOptions } from './contracts/common.ts';
 import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
@@ -30,6 +31,7 @@ import {
 } from './contracts/store.ts';
 import type { AgentEngine } from './engine/agents.ts';
 import type { ArtifactEngine } from './engine/artifacts.ts';
+import type { ByteStore } from './engine/byte-store.ts';
 import type { EngineCall } from './engine/call.ts';
 import type { Records } from './engine/records.ts';
 import type { RunEngine } from './engine/runs.ts';
@@ -38,16 +40,18 @@ import { Jobs } from './jobs/store.ts';
 import { Kv } from './kv/store.ts';
 import { inlineAppend } from './projections/inline.ts';
 import { dropStates } from './projections/stored.ts';
+import { type ChainFormat, NEWEST_CHAIN_FORMAT } from './runs/chain.ts';
 import { recordOf } from './runs/prepare.ts';
 import { quarantineFindings } from './runs/quarantine-findings.ts';
 import { carriedPart } from './runs/restored.ts';
 import { Runs } from './runs/store.ts';
 import { DEFAULT_TENANT } from './runs/view.ts';
+import { artifactSweep, Cleaner } from './tools/cleaner.ts';
 import type { StoreContext } from './tools/context.ts';
 import { headKey } from './tools/head-memory.ts';
 import { withCalls } from './tools/with-calls.ts';
 
-/** The parts of a backend. Leave out the parts it lacks: calls to them throw `UNSUPPORTED` (GEN-7). */
+/** The parts of a backend. Omit the parts it lacks: calls to them throw `UNSUPPORTED` (GEN-7). */
 export interface Engine {
   backend: string;
   version: string;
@@ -58,13 +62,18 @@ export interface Engine {
       | 'runs.feed'
       | 'runs.transactions'
       | 'runs.redaction'
+      | 'runs.notices'
+      | 'runs.listByUpdate'
       | 'runs.inlineProjections'
       | 'kv.watch'
+      | 'kv.atomicBatch'
       | 'reopen',
       boolean
     >
   >;
   durability(): Durability;
+  /** Returns the chain format that writers use, if the engine has a marker that an upgrade raises (UPG-1). */
+  chainFormat?(): ChainFormat;
   runs?: RunEngine;
   kv?: Records;
   agents?: Partial<AgentEngine>;
@@ -72,7 +81,9 @@ export interface Engine {
   tenancy?: TenancyEngine;
   ping(call: EngineCall): Promise<void>;
   doctor(call: EngineCall): Promise<Omit<DoctorReport, 'backend' | 'ok'>>;
-  /** Examines files or indexes as a whole, which may take long. With a tenant, findings name no other tenant's data. */
+  /**
+   * Examines files or indexes as a whole, which may take long. With a tenant, findings mention only that tenant's data.
+   */
   examineStorage?(tenantId: string | null): Promise<DoctorFinding[]>;
   close(): Promise<void>;
 }
@@ -86,14 +97,16 @@ export function assembleStore(context: StoreContext, engine: Engine): Store {
   return store;
 }
 
-/** Returns a store's engine, to compose another store of its parts, or `null` if `assembleStore` did not make it. */
+/**
+ * Returns a store's engine, to compose another store from its parts, or `null` if `assembleStore` did not create it.
+ */
 export function engineOf(store: Store): Engine | null {
   return assembled.get(store)?.engine ?? null;
 }
 
 /**
- * Decodes the events of an exported part as the store's readers see them. Uses no codec if `assembleStore` did not make
- * the store.
+ * Decodes the events of an exported part as the store returns them. Uses no codec if `assembleStore` did not make the
+ * store.
  */
 export function recordsOf(store: Store, part: RunPart): RunEventRecord[] {
   const payloads = assembled.get(store)?.context.payloads ?? new Payloads(null);
@@ -120,6 +133,55 @@ export function withRetention(store: Store, change: Partial<ArtifactRetention>):
 }
 
 /**
+ * Returns a store over the same data that keeps the bytes of new artifacts in a byte store, or `null` if
+ * `assembleStore` did not make it. Closing it closes the original and the byte store. Use only the new store for
+ * artifacts.
+ */
+export function withArtifactBytes(store: Store, bytes: ByteStore): Store | null {
+  const parts = assembled.get(store);
+  if (!parts?.engine.artifacts || !parts.engine.kv) return null;
+  const { context, engine } = parts;
+  const artifacts = outsideArtifacts(context, parts.engine.artifacts, parts.engine.kv, bytes);
+  const cleaner = new Cleaner([artifactSweep(artifacts, context.clock)]);
+  return assembleStore(context, {
+    ...engine,
+    artifacts,
+    tenancy: engine.tenancy && artifacts.tenancy(engine.tenancy),
+    durability: () => engine.durability(),
+    ping: (call) => engine.ping(call),
+    async doctor(call) {
+      const report = await engine.doctor(call);
+      return { ...report, findings: [...report.findings, ...(await bytes.examine(call))] };
+    },
+    async close() {
+      await cleaner.stop();
+      await engine.close();
+      await bytes.close();
+    },
+  });
+}
+
+/**
+ * Returns a URL that serves the bytes of an artifact to anyone until it expires. The caller has checked who may read
+ * the artifact. `null` if only the store can serve them: the engine has the bytes, a codec encodes them, or
+ * `assembleStore` did not make the store.
+ */
+export async function downloadUrlOf(
+  store: Store,
+  tenantId: string,
+  { sha256, filename, mimeType }: Pick<ArtifactRef, 'sha256' | 'filename' | 'mimeType'>,
+  expiresInMs: number,
+  options?: CallOptions,
+): Promise<string | null> {
+  const parts = assembled.get(store);
+  const { artifacts } = parts?.engine ?? {};
+  if (!parts || !artifacts?.downloadUrl || parts.context.payloads.codec !== null) return null;
+  return parts.context.read(options, async (call) =>
+    artifacts.downloadUrl!(tenantId, sha256, { filename, mimeType }, expiresInMs, call),
+  );
+}
+
+/**
  * Returns a store over the same data whose run engine has some calls replaced, for example to delay them or make them
  * fail. It closes with the original. `null` if `assembleStore` did not make the store.
  */
@@ -130,7 +192,7 @@ export function withRuns(store: Store, change: (runs: RunEngine) => Partial<RunE
   return assembleStore(parts.context, { ...parts.engine, runs: withCalls(runs, change(runs)) });
 }
 
-/** Whether this loss is still unreported, by the store and by any loop on it. */
+/** Whether neither the store nor a loop that uses it has reported this loss yet. */
 export function isNewLoss(
   store: Store,
   { tenantId, runId, ...loss }: Omit<HeadWentBack, 'code' | 'severity'>,
@@ -143,6 +205,17 @@ export function withRecords(store: Store, change: (records: Records) => Partial<
   const parts = assembled.get(store);
   const kv = parts?.engine.kv;
   return kv ? assembleStore(parts.context, { ...parts.engine, kv: withCalls(kv, change(kv)) }) : null;
+}
+
+/**
+ * Reports the chain format. A store that an older version created keeps the older format until an operator raises it.
+ */
+function formatFindings(format: ChainFormat | undefined): DoctorFinding[] {
+  if (format === undefined) return [];
+  const message = `New events have chain format ${format}`;
+  if (format === NEWEST_CHAIN_FORMAT) return [{ check: 'format', status: 'ok', message }];
+  const fix = 'Once no process of an older version uses the store, run `tidemark migrate up`';
+  return [{ check: 'format', status: 'warn', message: `${message}, which does not cover their times`, fix }];
 }
 
 const AGENT_ENGINES = [...AGENT_PARTS, 'sessions'] as const satisfies readonly (keyof AgentEngine & Capability)[];
@@ -172,10 +245,12 @@ class EngineStore implements Store {
       : null;
     this.runs = new Runs(context, engine.runs ?? refusing('runs'), view, {
       canRedact: engine.can['runs.redaction'] === true,
+      canNotice: engine.can['runs.notices'] === true,
+      canListByUpdate: engine.can['runs.listByUpdate'] === true,
       inlineAppends: (runs, options) => inlineAppend(context, runs, options, inlineView),
       dropStates: async (run, call) => engine.kv && dropStates(engine.kv, run, call),
     });
-    this.kv = new Kv(context, engine.kv ?? refusing('kv'), tenant);
+    this.kv = new Kv(context, engine.kv ?? refusing('kv'), tenant, engine.can['kv.atomicBatch'] === true);
     this.jobs = new Jobs(context, engine.kv ?? refusing('jobs'), tenant);
     this.agents = createAgents(context, completeAgents(engine.agents ?? {}), tenant);
     this.artifacts = createArtifacts(context, engine.artifacts ?? refusing('artifacts'), tenant, tenantId !== null);
@@ -221,6 +296,7 @@ class EngineStore implements Store {
       report.findings.push(...((await this.#engine.examineStorage?.(this.#tenantId)) ?? []));
     if (options?.deep) report.findings.push(...(await deepFindings(this.admin, options)));
     const { runs } = this.#engine;
+    report.findings.push(...formatFindings(this.#engine.chainFormat?.()));
     if (runs)
       report.findings.push(
         ...(await this.#context.read(options, (call) => quarantineFindings(runs, this.#tenantId, call))),

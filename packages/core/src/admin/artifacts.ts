@@ -15,11 +15,17 @@ import type { AdminEngines } from './engines.ts';
 
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
-/** A page ends after this many reads: expired references and tenants without live ones must not make it endless. */
+/**
+ * The maximum number of reads per page, so that expired references and tenants without live references cannot make one
+ * call run for ever.
+ */
 const MOST_READS = 50;
 const LIST = 'stored artifacts';
 
-/** A position in the list: after this reference of this tenant, or with `null` at its first. */
+/**
+ * A position in the list: the tenant and the reference after which the list continues. `null` stands before the
+ * tenant's first reference.
+ */
 interface Position {
   tenantId: string;
   after: string | null;
@@ -30,7 +36,7 @@ interface FoundRow {
   row: ArtifactRow;
 }
 
-/** Lists the references of one tenant, or with `only` absent of all tenants, in order of tenants and ids. */
+/** Lists the references of the tenant `only`, or of all tenants if `only` is absent, in order of tenants and ids. */
 export async function listArtifacts(
   context: StoreContext,
   engines: AdminEngines,
@@ -54,7 +60,7 @@ export async function listArtifacts(
   return withDamage(page, damage);
 }
 
-/** Leaves out what only a store with the key of the tenant can read. */
+/** Omits the fields that only a store with the tenant's key can read. */
 function toStored(tenantId: string, row: ArtifactRow): StoredArtifact {
   return {
     tenantId,
@@ -103,7 +109,7 @@ async function tenantAfter(
   return tenantId === undefined ? null : { tenantId, after: null };
 }
 
-/** Parses a cursor. It must name the tenant of the view or of the call: anybody can make up a cursor. */
+/** Parses a cursor. It must name the tenant of the view or of the call, because callers can forge cursors. */
 function parseCursor(cursor: string, only: string | null): Position {
   const isOurs = ([list, tenantId, after, ...more]: unknown[]) =>
     more.length === 0 &&
@@ -115,7 +121,7 @@ function parseCursor(cursor: string, only: string | null): Position {
   return { tenantId, after };
 }
 
-/** Counts what each tenant stores, or with `only` what this one stores. */
+/** Returns artifact totals per tenant, or only the totals of the tenant `only`. */
 export async function artifactTotals(
   context: StoreContext,
   { tenancy, artifacts, parts }: AdminEngines,

@@ -1,5 +1,5 @@
 /**
- * Reads everything a store holds, a page at a time, and lists damaged values: chains of runs, records, documents, and
+ * Reads all data of a store, a page at a time, and lists damaged values: chains of runs, records, documents, and
  * artifacts with their bytes. The cursor lets a check stop and resume. Only one page is in memory at a time.
  */
 import { summedFields } from '../agents/events.ts';
@@ -53,7 +53,8 @@ class Tally {
     try {
       await read();
     } catch (error) {
-      // A missing encryption key is a matter of configuration. A wrong checksum would have thrown another error.
+      // A missing encryption key is a configuration error and not damage. A wrong checksum would have thrown another
+      // error.
       if (isTidemarkError(error, 'CODEC_FAILED')) return;
       if (!isTidemarkError(error, 'CORRUPT_VALUE', 'CORRUPT_EVENT', 'STORAGE_ERROR')) throw error;
       this.damaged(name, error.message);
@@ -68,7 +69,7 @@ class Tally {
   }
 }
 
-/** Checks one page of everything that is stored, or in a view of everything its tenant has. */
+/** Checks one page of all stored data. A view checks only the data of its tenant. */
 export async function checkPage(
   context: StoreContext,
   engines: AdminEngines,
@@ -114,7 +115,7 @@ async function nextTenant(
   return tenantId === undefined ? null : { tenantId, part: 'runs', after: null };
 }
 
-/** Parses a cursor. In a view it must name the view's tenant: anybody can make up a cursor. */
+/** Parses a cursor. In a view it must name the view's tenant, because callers can forge cursors. */
 function parseCursor(cursor: string, own: string | null): Position {
   const isOurs = ([tenantId, part, after, ...more]: unknown[]) =>
     more.length === 0 &&
@@ -138,7 +139,8 @@ function partChecks(
     checks.runs = async (tenantId, after, limit, tally) => {
       const { signal, deadline } = tally.call;
       const options = { tenantId, signal, timeoutMs: Math.max(1, (deadline ?? Number.POSITIVE_INFINITY) - Date.now()) };
-      const list = () => runs.listRuns({ ...options, limit, cursor: after ?? undefined, order: 'oldest' });
+      const list = () =>
+        runs.listRuns({ ...options, owner: 'any', limit, cursor: after ?? undefined, order: 'oldest' });
       const page = await list();
       const gone: string[] = [];
       for (const { runId } of page.items)
@@ -149,7 +151,7 @@ function partChecks(
           });
           if (report && !report.ok) tally.damaged(runId, reasonOf(report));
         });
-      // A run that was not found is damaged only if it is still listed; otherwise it was removed meanwhile.
+      // A run that was not found is damaged only if it is still listed; otherwise it was removed in the meantime.
       const listed = gone.length > 0 ? new Set((await list()).items.map(({ runId }) => runId)) : null;
       for (const runId of gone) if (listed!.has(runId)) tally.damaged(runId, 'it is listed and cannot be found');
       return page.next ?? null;

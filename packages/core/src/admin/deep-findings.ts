@@ -3,7 +3,7 @@ import type { AdminStore, DamagedValue } from '../contracts/admin.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import type { DoctorFinding } from '../contracts/store.ts';
 
-/** How many damaged values are named. All are counted. */
+/** The maximum number of damaged values listed in the message. The count includes all of them. */
 const NAMED = 10;
 
 export async function deepFindings(admin: AdminStore, { signal, timeoutMs }: CallOptions): Promise<DoctorFinding[]> {
@@ -41,5 +41,5 @@ export function damageFinding(
 export function unsummedFinding(unsummed: number): DoctorFinding[] {
   if (unsummed === 0) return [];
   const message = `${unsummed} values were stored before there were checksums, so that damage to them cannot be seen`;
-  return [{ check: 'checksums', status: 'warn', message, fix: 'Each has one once it is written again' }];
+  return [{ check: 'checksums', status: 'warn', message, fix: 'Writing a value again adds its checksum' }];
 }

@@ -1,6 +1,6 @@
 /**
- * `eraseSession`: erases everything of a session, then the session. Its trajectories name its traces, so they are
- * erased last: an interrupted erasure still finds the remaining traces.
+ * `eraseSession`: erases all data of a session, then the session itself. The trajectories name the session's traces, so
+ * they are erased last. A retry of an interrupted erasure therefore finds the remaining traces.
  */
 import { parseMemoryKey } from '../agents/memory-key.ts';
 import type { ErasureOptions, ErasureReport } from '../contracts/admin.ts';
@@ -24,12 +24,14 @@ export async function eraseSession(
 ): Promise<ErasureReport> {
   const erasure = new Erasure(context, { tenantId, sessionId }, options);
   const { parts, tenancy, artifacts, records } = engines;
-  // Mark first: a copy must also learn of an erasure that is interrupted and completed later.
+  // Write the mark first, so that copies also find the mark of an erasure that is interrupted and completed later.
   if (records) await erasure.step((call) => markErased(context, records, tenantId, sessionId, call));
   if (parts.has('artifacts'))
     await erasure.all('artifacts', (call) => artifacts.eraseRefs(tenantId, { sessionId }, REFERENCES, call));
   if (parts.has('memory')) await eraseMemory(erasure, engines, tenantId, sessionId);
   if (parts.has('pauses')) await erasure.all('pauses', (call) => tenancy.erasePauses(tenantId, sessionId, STEP, call));
+  if (parts.has('bindings'))
+    await erasure.all('bindings', (call) => tenancy.eraseBindings(tenantId, sessionId, STEP, call));
   if (parts.has('trajectories')) await eraseTracesAndSession(erasure, engines, tenantId, sessionId);
   return erasure.report;
 }

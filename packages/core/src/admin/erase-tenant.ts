@@ -1,4 +1,4 @@
-/** `eraseTenant`: erases one part after another until the engine finds no data of the tenant. */
+/** `eraseTenant`: erases one part after another until the engine finds no more data of the tenant. */
 
 import { type ErasureOptions, type ErasureReport, TENANT_PARTS } from '../contracts/admin.ts';
 import type { StoreContext } from '../tools/context.ts';

@@ -1,6 +1,6 @@
 /**
- * Erasure marks: for a limited time, a record under the SHA-256 of an erased session's id stores when it was erased.
- * Copies made before the erasure use the marks to erase the session too. The id itself is not stored.
+ * Erasure marks: records, kept for a limited time under the SHA-256 of an erased session's id, that store when it was
+ * erased. Copies made before the erasure use the marks to erase the session too. The id itself is not stored.
  */
 
 import type { EngineCall } from '../engine/call.ts';

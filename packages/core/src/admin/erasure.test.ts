@@ -7,7 +7,7 @@ it.each([
   ['onProgress', { onProgress: null }],
   ['timeoutMs', { timeoutMs: 0 }],
   ['timeoutMs', { timeoutMs: 1.5 }],
-])('rejects a wrong %s and removes nothing: %j', async (field, options) => {
+])('rejects an invalid %s and removes nothing: %j', async (field, options) => {
   const store = memoryStore();
   await store.forTenant('acme').kv.put('key', { a: 1 });
   const wrong = { code: 'INVALID_ARGUMENT', field };

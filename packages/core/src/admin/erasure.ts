@@ -5,9 +5,9 @@ import { invalidArgument } from '../contracts/errors.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { StoreContext } from '../tools/context.ts';
 
-/** How many values a step removes at most. */
+/** The maximum number of values that a step removes. */
 export const STEP = 200;
-/** A step removes each value completely, and a run can be long. */
+/** Long, because a step removes whole values and a run can have many events. */
 const STEP_TIMEOUT_MS = 60_000;
 
 export class Erasure {

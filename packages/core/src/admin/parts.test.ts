@@ -5,7 +5,7 @@ import { memoryRecords } from '../memory/records.ts';
 import { assembleStore } from '../store.ts';
 import { StoreContext } from '../tools/context.ts';
 
-/** Returns a store with records only, and the calls that reached its tenancy engine. */
+/** Returns a store that has only records, and the calls that reached its tenancy engine. */
 function recordsOnly() {
   const context = new StoreContext();
   const called: string[] = [];
@@ -35,7 +35,7 @@ it('erases a session without calling parts that are missing', async () => {
   expect(called).toEqual([]);
 });
 
-it('lists no removed runs and no traces where there are no runs and no agents', async () => {
+it('lists no removed runs without runs, and no traces without agents', async () => {
   const { store, called } = recordsOnly();
   expect(await store.admin.listRemovedRuns()).toEqual({ items: [] });
   expect((await store.admin.listAllTraces()).items).toEqual([]);

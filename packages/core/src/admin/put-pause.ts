@@ -1,5 +1,6 @@
 /**
- * Stores a pause of another store under the same id: only its owner knows the token, so no new id can be made (AGT-4).
+ * Stores a pause from another store under the same id. A new id cannot be computed, because only the owner knows the
+ * token (AGT-4).
  */
 import { encodeReason } from '../agents/pause-reason.ts';
 import { encodeJsonObject } from '../checks/json.ts';

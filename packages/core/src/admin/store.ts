@@ -1,7 +1,6 @@
-/**
- * The operator's store of every backend: lists of tenants, traces and removed runs, pauses, checks, erasure (GEN-10).
- */
+/** The operator calls of every backend: lists of tenants, traces and removed runs, pauses, checks, erasure (GEN-10). */
 import { infoOf } from '../agents/pause-reason.ts';
+import { laterLife } from '../checks/life.ts';
 import { checkLimit, timeText } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
 import { type AdminStore, type RemovedRun, TENANT_PARTS } from '../contracts/admin.ts';
@@ -23,8 +22,11 @@ import { putPause } from './put-pause.ts';
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
 
-function toRemovedRun(tenantId: string, { runId, tombstone: { kind, at, archive } }: RemovedRunRow): RemovedRun {
-  const about = { tenantId, runId, kind: kind as RemovedRun['kind'], at: timeText(at) };
+function toRemovedRun(
+  tenantId: string,
+  { runId, tombstone: { kind, at, archive, life = 1 } }: RemovedRunRow,
+): RemovedRun {
+  const about = { tenantId, runId, kind: kind as RemovedRun['kind'], at: timeText(at), ...laterLife(life) };
   return archive === undefined ? about : { ...about, location: archive };
 }
 

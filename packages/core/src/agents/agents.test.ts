@@ -105,7 +105,7 @@ describe('updates (AGT-7)', () => {
 });
 
 describe('sessions', () => {
-  it('lists a session with any data and removes it completely, also for a client that cached it', async () => {
+  it('lists a session with any data and removes it completely, even for a client that cached it', async () => {
     const { agents, peer, time } = open();
     await agents.saveUpdate(update(1));
     await agents.saveTask(task('a'));

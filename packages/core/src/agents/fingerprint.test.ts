@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { eventIdentity } from './fingerprint.ts';
 
-it('depends on everything but the order of keys (AGT-2)', () => {
+it('depends on everything except the order of keys (AGT-2)', () => {
   const one = eventIdentity(null, ['t', { a: 1, b: { c: [2], d: undefined } }]);
   expect(eventIdentity(null, ['t', { b: { c: [2] }, a: 1 }])).toBe(one);
   const others = [

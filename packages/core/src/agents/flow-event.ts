@@ -2,7 +2,7 @@
 import type { StoredEvent } from '../contracts/agents.ts';
 import type { JsonObject } from '../contracts/common.ts';
 
-/** An event as a flow's runtime emits it. */
+/** An event in the form emitted by a flow's runtime. */
 export interface FlowEvent {
   eventType: string;
   /** Unix time in seconds, with fractions. */

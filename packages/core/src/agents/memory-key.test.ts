@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { memoryKey, parseMemoryKey } from './memory-key.ts';
 
-it('escapes the parts so that different triples have different keys (AGT-5)', () => {
+it('escapes the parts, so that different triples have different keys (AGT-5)', () => {
   expect(memoryKey('acme', 'user', 'session')).toBe('acme:user:session');
   expect(memoryKey('a:b', 'c', 'd')).toBe('a%3Ab:c:d');
   expect(memoryKey('a', 'b:c', 'd')).not.toBe(memoryKey('a:b', 'c', 'd'));

@@ -21,7 +21,12 @@ export function memoryKey(tenant: string, user: string, session: string): string
   return checkId(parts.map(escapePart).join(':'), 'key');
 }
 
-/** Returns the parts of a key made by `memoryKey`, or `null` for any other key. */
+/**
+ * Returns the parts of a key made by `memoryKey`, or `null` for any other key.
+ *
+ * @example
+ * console.log(parseMemoryKey('acme:user%3A7:s1')); // { tenant: 'acme', user: 'user:7', session: 's1' }
+ */
 export function parseMemoryKey(key: string): MemoryKeyParts | null {
   const parts = key.split(':');
   if (parts.length !== 3 || parts.includes('') || /%(?!25|3A)/.test(key)) return null;

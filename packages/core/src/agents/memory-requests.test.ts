@@ -1,4 +1,4 @@
-/** Which requests a memory state holds, and what remains of a deleted state (AGT-5, GEN-8). */
+/** The requests that a memory state remembers, and the data that remains of a deleted state (AGT-5, GEN-8). */
 import { describe, expect, it } from 'vitest';
 import { memoryStore } from '../memory/store.ts';
 import { type MemoryRequest, memoryRequestsAfter } from './memory-requests.ts';
@@ -49,7 +49,7 @@ describe('memoryRequestsAfter', () => {
 });
 
 describe('a deleted memory state', () => {
-  it('is remembered by its version for one day only', async () => {
+  it('keeps its version for only one day', async () => {
     let now = Date.now();
     const { agents } = memoryStore({ clock: () => now });
     await agents.saveMemoryState('k', { n: 1 });
@@ -62,7 +62,7 @@ describe('a deleted memory state', () => {
     expect(await agents.saveMemoryState('k', { n: 3 })).toEqual({ version: 1 });
   });
 
-  it('is remembered by its requests for five minutes after it dropped them', async () => {
+  it('keeps its dropped requests for five minutes', async () => {
     let now = Date.now();
     const { agents } = memoryStore({ clock: () => now });
     const save = (n: number) => agents.saveMemoryState('k', { n }, { requestId: `request-${n}` });

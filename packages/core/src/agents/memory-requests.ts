@@ -1,18 +1,17 @@
 /**
- * The requests that changed a memory state, each with the version it produced, which a retry returns. A state holds the
- * recent ones itself. When there are too many, it drops the older ones, which are stored separately for as long as they
- * may be retried.
+ * The requests that changed a memory state. Each has the version it produced, which a retry returns. A state holds its
+ * recent requests itself. Older requests are stored separately for as long as they may be retried.
  */
 import { REMEMBERED_REQUESTS, REQUEST_KEPT_MS, type RecordName } from '../engine/records.ts';
 import { requestName } from '../kv/requests.ts';
 
-/** How many requests a state holds: about five minutes' worth at one every few seconds. */
+/** The maximum number of requests in a state: about five minutes' worth at one every few seconds. */
 const MOST_HELD = 64;
 
 /** How long the version of a deleted state is remembered, so that no version is used twice. */
 export const VERSION_KEPT_MS = 24 * 3_600_000;
 
-/** A request held by a state. Those from older stores have no time. */
+/** A request held by a state. Requests that older versions stored have no time. */
 export type MemoryRequest = [requestId: string, version: number, at?: number];
 
 /** Returns a state's requests after one more, oldest first. The requests in `left` must be stored separately. */

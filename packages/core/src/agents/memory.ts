@@ -1,4 +1,6 @@
-/** Short-term memory: returns exactly what was saved, the last write wins, each save has a version (AGT-5). */
+/**
+ * Short-term memory: loads return exactly what was saved. The last write wins, and every save has a version (AGT-5).
+ */
 
 import { encodeJsonObject } from '../checks/json.ts';
 import { checkInteger, checkLimit, timeText } from '../checks/numbers.ts';

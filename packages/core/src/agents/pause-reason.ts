@@ -29,7 +29,7 @@ function reasonContext(tenantId: string, pauseId: string): PayloadContext {
 
 /** Returns a payload's reason if it is text, truncated to a size that every list can show. */
 function checkReason(reason: unknown): string | null {
-  // A reason that begins like an envelope could not be distinguished from one.
+  // A reason that starts like an envelope could not be distinguished from one.
   if (typeof reason !== 'string' || reason === '' || isEnvelope(reason)) return null;
   const text = reason.toWellFormed().replaceAll('\0', '\uFFFD');
   const bytes = Buffer.from(text);

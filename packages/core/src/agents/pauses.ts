@@ -1,6 +1,6 @@
 /**
- * Pause tokens (AGT-4): consumed once, claimed with a lease, expired to the millisecond. Only the hash of a token
- * leaves this file: engines, errors and logs never see the token.
+ * Pause tokens (AGT-4) are consumed once, claimed with a lease, and expire to the millisecond. Only the hash of a token
+ * leaves this file, so engines, errors and logs never see the token.
  */
 
 import { encodeJsonObject } from '../checks/json.ts';
@@ -141,7 +141,7 @@ function pauseIdOf(token: string): string {
   try {
     return sha256Hex(checkId(token, 'token'));
   } catch (error) {
-    // Repeat the error without the value: a token that is too long is still a secret.
+    // Rethrow the error without the value, because a token that is too long is still a secret.
     if (isTidemarkError(error) && error.rule) throw invalidArgument('token', error.rule);
     throw error;
   }

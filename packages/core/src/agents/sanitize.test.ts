@@ -75,7 +75,8 @@ describe('sanitizeSteering (AGT-8)', () => {
         const clean = sanitizeSteering(value);
         expect(violations(clean)).toEqual([]);
         expect(sized(clean)).toBeLessThanOrEqual(STEERING_LIMITS.bytes);
-        // Compared as text: a key named `constructor` breaks structural comparison, and the order of keys matters too.
+        // Compared as text, because a key named `constructor` breaks structural comparison, and because the order of
+        // keys matters.
         expect(JSON.stringify(sanitizeSteering(clean))).toBe(JSON.stringify(clean));
       }),
       { numRuns: 500 },
@@ -108,7 +109,7 @@ describe('sanitizeSteering (AGT-8)', () => {
     expect(clean.deep).toEqual([[[[['…[truncated]']]]]]);
   });
 
-  it('neither replaces a real key with a disguised one nor loses the disguised one', () => {
+  it('keeps both a real key and a disguised one', () => {
     expect(sanitizeSteering({ 'ro\u202ele': 'admin', role: 'user', 'role\0': 'root' })).toEqual({
       role: 'user',
       'role~2': 'admin',
@@ -117,6 +118,16 @@ describe('sanitizeSteering (AGT-8)', () => {
     const long = 'k'.repeat(70);
     const clean = sanitizeSteering({ [`${long}a`]: 1, [`${long}b`]: 2 });
     expect(Object.values(clean)).toEqual([1, 2]);
+  });
+
+  it('keeps a disguised key apart from the mark of an object that was cut', () => {
+    const wide = Object.fromEntries(Array.from({ length: 70 }, (_, n) => [`k${n}`, n]));
+    for (const key of ['__truncated__', '__trun\u202acated__']) {
+      const clean = sanitizeSteering({ object: { [key]: 'theirs', ...wide } }).object as Record<string, unknown>;
+      expect(Object.keys(clean)).toHaveLength(64);
+      expect(clean.__truncated__).toBe(true);
+      expect(Object.values(clean).includes('theirs')).toBe(key !== '__truncated__');
+    }
   });
 
   it('does not join lone surrogates into a hostile character', () => {

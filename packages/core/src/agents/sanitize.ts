@@ -1,6 +1,6 @@
 /**
- * `sanitizeSteering`: makes an untrusted payload small and plain before it is stored (AGT-8). The result keeps every
- * limit, marks what was truncated, and does not change when sanitised again.
+ * `sanitizeSteering`: makes an untrusted payload small and plain before it is stored (AGT-8). The result is within
+ * every limit, marks truncated parts, and does not change when it is sanitised again.
  */
 import type { JsonObject, JsonValue } from '../contracts/common.ts';
 
@@ -108,7 +108,7 @@ function cleanKeys(keys: readonly string[], reserved: readonly string[]): string
   });
 }
 
-/** Makes the text well-formed first: removing characters between two lone surrogates must not join them. */
+/** Makes the text well-formed first, so that removing characters between two lone surrogates does not join them. */
 function cleanText(text: string): string {
   return text.toWellFormed().replace(HOSTILE, '');
 }

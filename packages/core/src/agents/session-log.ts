@@ -1,4 +1,4 @@
-/** Shared by updates and steering (AGT-7): an ordered list per session, paged by item id. */
+/** The ordered list per session that updates and steering share (AGT-7), paged by item id. */
 
 import { corruptValue, Damage } from '../checks/damage.ts';
 import { checkLimit } from '../checks/numbers.ts';

@@ -54,7 +54,7 @@ export function createUpdates(context: StoreContext, engine: SessionLogEngine, t
         const damage = new Damage();
         const update = damage.attempt(() => decodeItem<StateUpdate>(log, sessionId, item));
         if (update) yield update;
-        // A tail has no end at which to fail, and later updates must not wait for a repair.
+        // Only warns, because a tail has no end at which to fail, and later updates must not wait for a repair.
         else process.emitWarning(`A tail left out the damaged update ${damage.names[0]}`, 'TidemarkDamage');
       }
     },

@@ -3,6 +3,7 @@ import type { StoreOptions } from '../contracts/store.ts';
 import { keyedArtifacts } from '../keyed/artifacts.ts';
 import { memoryBlobs } from '../memory/blobs.ts';
 import { memoryRecords } from '../memory/records.ts';
+import { memoryStore } from '../memory/store.ts';
 import { StoreContext } from '../tools/context.ts';
 import { HashedChunks } from './chunks.ts';
 import { createArtifacts } from './store.ts';
@@ -86,5 +87,38 @@ describe('artifacts (AGT-11)', () => {
     expect(await store.sweep({ grace: '1m' })).toEqual({ references: 0, blobs: 1, bytes: 6 });
     expect(Buffer.from((await tenant.get(kept.id))!).toString()).toBe('shared');
     expect(await store.get(kept.id)).toBeNull();
+  });
+});
+
+describe('wrong contents', () => {
+  const { artifacts } = memoryStore();
+
+  it.each([
+    [5, 'not 5'],
+    [true, 'not true'],
+    [undefined, 'not null'],
+    [null, 'not null'],
+    [[], 'not a value of type array'],
+    [new Uint8Array(1), 'not a value of type object'],
+  ])('of texts are refused with what was passed: %s', async (text, shown) => {
+    await expect(artifacts.putText(text as never)).rejects.toMatchObject({
+      ...{ code: 'INVALID_ARGUMENT', field: 'text', message: `text must be well-formed Unicode text, ${shown}` },
+    });
+  });
+
+  it('of texts that are not well-formed are refused without showing them', async () => {
+    await expect(artifacts.putText('secret \ud800')).rejects.toMatchObject({
+      ...{ code: 'INVALID_ARGUMENT', field: 'text', message: 'text must be well-formed Unicode text' },
+    });
+  });
+
+  it.each([
+    ['text', 'not "text"'],
+    [undefined, 'not null'],
+    [new ArrayBuffer(1), 'not a value of type object'],
+  ])('of bytes are refused with what was passed: %s', async (bytes, shown) => {
+    await expect(artifacts.putBytes(bytes as never)).rejects.toMatchObject({
+      ...{ code: 'INVALID_ARGUMENT', field: 'bytes', message: `bytes must be a Uint8Array, ${shown}` },
+    });
   });
 });

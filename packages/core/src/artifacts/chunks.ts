@@ -82,8 +82,8 @@ export function chunksAround({ start, end }: ByteRange): ChunkRange {
 }
 
 /**
- * Cuts a range of bytes out of the chunks around it. Throws if a chunk is missing or has another size than it was
- * stored with.
+ * Cuts a range of bytes out of the chunks that contain it. Throws if a chunk is missing or does not have its stored
+ * size.
  */
 export async function* cut(
   chunks: AsyncIterable<Uint8Array>,

@@ -1,4 +1,7 @@
-/** Makes room for a new artifact in its session and trace, or beside those with neither, while other clients store and read. */
+/**
+ * Evicts artifacts to make room for a new one, while other clients store and read. Handles the limits of a session, of
+ * a trace, and of artifacts with neither.
+ */
 
 import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -34,7 +37,10 @@ export class Eviction {
     return planEviction(sizeBytes, { session, trace }, this.#context.retention);
   }
 
-  /** Plans for an artifact without session and trace. Does not read the others while there is known to be room. */
+  /**
+   * Plans for an artifact without session and trace. Does not read other artifacts while the store knows that there is
+   * room.
+   */
   async #planUnscoped(owner: string, id: string, sizeBytes: number, call: EngineCall): Promise<Candidate[]> {
     const { retention, clock } = this.#context;
     if (
@@ -55,7 +61,7 @@ export class Eviction {
     return evicted;
   }
 
-  /** Evicts the planned references. Keeps those stored or read since, and plans others instead. */
+  /** Evicts the planned references. If some were stored or read in the meantime, keeps those and plans again. */
   async carryOut(scope: CheckedScope, row: ArtifactRow, planned: Candidate[], call: EngineCall): Promise<void> {
     let evicted = planned;
     for (let plans = 1; evicted.length > 0 && plans <= MOST_PLANS; plans++) {
@@ -71,7 +77,7 @@ export class Eviction {
   async #neighbours(owner: string, match: ArtifactMatch, id: string, call: EngineCall): Promise<Candidate[]> {
     const found: Candidate[] = [];
     const now = this.#context.clock();
-    // A damaged neighbour is not counted and must not prevent storing.
+    // A damaged reference is not counted, so that it cannot prevent storing a new artifact.
     const counted = { ...call, damaged: [] };
     for (let after: string | null = null; ; ) {
       const page: ArtifactRow[] = await this.#engine.listRefs(owner, match, { after, limit: NEIGHBOURS_PAGE }, counted);

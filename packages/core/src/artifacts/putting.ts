@@ -86,7 +86,7 @@ export class Putting {
       await this.#eviction.carryOut(scope, row, evicted, call);
       return row;
     } finally {
-      // A sweep removes bytes that cannot be discarded now.
+      // If this fails, a sweep removes the bytes later.
       await staged.discard(call).catch(() => {});
     }
   }
@@ -131,7 +131,7 @@ function idOf({ scope, namespace }: Intent, sha256: string): string {
   return `art_${sha256Hex(identity).slice(0, 40)}`;
 }
 
-/** Returns the bytes in stored form. The artifact's own hash remains that of the plain bytes. */
+/** Returns the bytes in stored form. The artifact's own hash remains the hash of the plain bytes. */
 function storedForm(payloads: Payloads, owner: string, source: BlobSource): BlobSource {
   if (payloads.codec === null) return source;
   const { chunks } = new HashedChunks(encodeChunks(payloads, owner, source.chunks), () => {});

@@ -1,4 +1,4 @@
-/** Reads the bytes of artifacts while other clients remove them: a read returns the whole artifact or none of it. */
+/** Reads the bytes of artifacts while other clients remove them: a read returns the whole artifact or nothing. */
 import type { ByteRange } from '../checks/numbers.ts';
 import { checkReference, decodeChunks, describeBlob } from '../codec/blobs.ts';
 import { isEnvelope } from '../codec/envelope.ts';
@@ -9,7 +9,7 @@ import type { StoreContext } from '../tools/context.ts';
 import { chunksAround, corrupt, cut, verified } from './chunks.ts';
 import { type CheckedScope, isLive, isWithin } from './scopes.ts';
 
-/** Retries for artifacts that are removed and stored again while they are read. */
+/** The maximum number of attempts to read an artifact that is removed and stored again during the read. */
 const MOST_READS = 3;
 
 export class Reading {
@@ -89,8 +89,8 @@ export class Reading {
   }
 
   /**
-   * Yields a range of the bytes. Reads only the chunks around it; the stored form of a codec is read from its
-   * beginning. The hash covers all bytes, so a part is checked by the checksums of its chunks and by the codec.
+   * Yields a range of the bytes. Reads only the chunks that contain the range, but reads encoded bytes from their
+   * beginning. The hash covers all bytes, so a range is verified by the checksums of its chunks and by the codec.
    */
   async *#part(owner: string, row: ArtifactRow, range: ByteRange, call: EngineCall): AsyncGenerator<Uint8Array> {
     const { payloads } = this.#context;

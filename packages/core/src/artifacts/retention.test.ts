@@ -52,3 +52,36 @@ describe('planEviction (AGT-11)', () => {
     expect(() => checkArtifactSize(11, limits({ maxArtifactBytes: 10 }))).toThrow(tooLarge);
   });
 });
+
+describe('the limits of a session and a trace', () => {
+  const many = Array.from({ length: 2_000 }, (_, n) => candidate(`id-${String(n).padStart(4, '0')}`, 1, n));
+
+  it.each(['session', 'trace'])('are used up to the last place of a %s, however large they are', (owner) => {
+    const neighbours = { session: null, trace: null, [owner]: many };
+    const change = { [owner === 'session' ? 'maxSessionCount' : 'maxTraceCount']: 2_000 };
+    expect(planned(1, neighbours, limits(change))).toEqual(['id-0000']);
+  });
+
+  it.each([
+    ['session', 'scope.sessionId', 'at most 3 artifacts and 40 bytes in a session'],
+    ['trace', 'scope.traceId', 'at most 3 artifacts and 40 bytes in a trace'],
+    ['unscoped', 'scope', 'at most 3 artifacts and 40 bytes without session and trace'],
+  ])('are named when nothing may be evicted: %s', (owner, field, rule) => {
+    const none = limits({
+      ...{ maxSessionCount: 3, maxSessionBytes: 40, maxTraceCount: 3, maxTraceBytes: 40 },
+      ...{ maxUnscopedCount: 3, maxUnscopedBytes: 40, strategy: 'none' as const },
+    });
+    expect(() => planEviction(1, { session: null, trace: null, [owner]: ROWS }, none)).toThrow(
+      expect.objectContaining({ code: 'LIMIT_EXCEEDED', field, rule, retryable: false }),
+    );
+  });
+});
+
+it('a 64th of a large limit in bytes is left free among references without session and trace', () => {
+  const size = 2 ** 20;
+  const most = 1_024 * size;
+  const rows = Array.from({ length: 1_024 }, (_, n) => candidate(`id-${String(n).padStart(4, '0')}`, size, n));
+  const evicted = (maxUnscopedBytes: number) =>
+    planned(size, { session: null, trace: null, unscoped: rows }, limits({ maxUnscopedBytes })).length;
+  expect([evicted(most + size), evicted(most), evicted(most - 1)]).toEqual([0, 17, 2]);
+});

@@ -1,6 +1,6 @@
 /**
- * Retention of artifacts (AGT-11): which references a new artifact evicts. Pure planning, before anything is written.
- * With the strategy `none` nothing is evicted and the new artifact is refused.
+ * Retention of artifacts (AGT-11): decides which references a new artifact evicts. Only plans; nothing is written here.
+ * With the strategy `none` the new artifact is refused instead.
  */
 import type { ArtifactRetention } from '../contracts/artifacts.ts';
 import { TidemarkError } from '../contracts/errors.ts';
@@ -10,8 +10,9 @@ import type { ArtifactRow } from '../engine/artifacts.ts';
 export type Candidate = Pick<ArtifactRow, 'id' | 'sizeBytes' | 'createdAt' | 'accessedAt'>;
 
 /**
- * The other live references of the artifact's session and trace; `null` when it has no session or trace. `unscoped` has
- * those of its tenant with neither, `null` when it has one or there is known to be room.
+ * The other live references of the artifact's session and trace; `null` when it has no session or trace. `unscoped`
+ * contains the tenant's references without session and trace. It is `null` if the artifact has a session or trace, or
+ * if there is known to be enough room.
  */
 export interface Neighbours {
   session: readonly Candidate[] | null;
@@ -26,7 +27,7 @@ interface Limit {
   count: number;
 }
 
-/** Limits from which on an eviction makes more room than needed. */
+/** At or above these limits, an eviction makes more room than needed. */
 const LARGE: Limit = { bytes: 1024 ** 3, count: 1_000 };
 const SPARE = 64;
 
@@ -40,13 +41,13 @@ export function checkArtifactSize(sizeBytes: number, retention: ArtifactRetentio
 }
 
 /**
- * Returns the references to evict, in order, so that a new artifact fits its trace and its session, or beside those with
- * neither.
+ * Returns the references to evict, in order, so that a new artifact fits into the limits of its trace and session, or
+ * of artifacts with neither.
  */
 export function planEviction(sizeBytes: number, neighbours: Neighbours, retention: ArtifactRetention): Candidate[] {
   const evicted = new Map<string, Candidate>();
   const { maxTraceBytes, maxTraceCount, maxSessionBytes, maxSessionCount } = retention;
-  // The trace first: references evicted for it also make room in the session.
+  // The trace comes first, because references evicted for the trace also make room in the session.
   makeRoom('trace', sizeBytes, neighbours.trace, { bytes: maxTraceBytes, count: maxTraceCount });
   makeRoom('session', sizeBytes, neighbours.session, { bytes: maxSessionBytes, count: maxSessionCount });
   const { maxUnscopedBytes, maxUnscopedCount } = retention;
@@ -72,7 +73,7 @@ export function planEviction(sizeBytes: number, neighbours: Neighbours, retentio
   }
 }
 
-/** Leaves a 64th of a large limit free, so that not every further artifact has to read and evict others. */
+/** Keeps a 64th of a large limit free, so that not every new artifact has to read and evict others. */
 function belowLimit({ bytes, count }: Limit): Limit {
   return {
     bytes: bytes < LARGE.bytes ? bytes : bytes - Math.floor(bytes / SPARE),
@@ -80,7 +81,7 @@ function belowLimit({ bytes, count }: Limit): Limit {
   };
 }
 
-/** Sorts references to evict first to the front. Ids break ties of times. */
+/** Sorts references in the order of eviction. Ids break ties. */
 function byStrategy(strategy: ArtifactRetention['strategy']): (a: Candidate, b: Candidate) => number {
   return (a, b) => {
     const byUse = strategy === 'lru' ? a.accessedAt - b.accessedAt : 0;

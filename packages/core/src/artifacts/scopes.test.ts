@@ -32,7 +32,7 @@ function row(parts: Partial<ArtifactRow>): ArtifactRow {
 const sees = (scope: ArtifactScope, parts: Partial<ArtifactRow>) => isWithin(row(parts), checkScope(OPERATOR, scope));
 
 describe('scopes (AGT-11)', () => {
-  it('requires every given part to match, and lets an absent or null part match anything', () => {
+  it('requires every given part to match; absent or null parts match anything', () => {
     expect(sees({}, { sessionId: 's' })).toBe(true);
     expect(sees({ sessionId: null }, { sessionId: 's' })).toBe(true);
     expect(sees({ sessionId: 's' }, { sessionId: 's', traceId: 't' })).toBe(true);
@@ -61,5 +61,17 @@ describe('scopes (AGT-11)', () => {
   it('treats an artifact as expired from the millisecond of its expiry', () => {
     expect(isLive(row({ expiresAt: 100 }), 99)).toBe(true);
     expect(isLive(row({ expiresAt: 100 }), 100)).toBe(false);
+  });
+});
+
+describe('scopeOf', () => {
+  it.each([
+    [{}, {}],
+    [{ scopeTenantId: 'te' }, { tenantId: 'te' }],
+    [{ userId: 'u' }, { userId: 'u' }],
+    [{ sessionId: 's' }, { sessionId: 's' }],
+    [{ traceId: 'tr' }, { traceId: 'tr' }],
+  ])('of %j has no other part', (parts, scope) => {
+    expect(Object.entries(scopeOf(row(parts)))).toEqual(Object.entries(scope));
   });
 });

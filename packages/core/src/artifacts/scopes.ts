@@ -7,7 +7,7 @@ import type { ArtifactScope } from '../contracts/artifacts.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
 
-/** The tenant a store works for. With `confined` no other tenant can be named (GEN-10). */
+/** The tenant of a store. With `confined`, calls cannot name another tenant (GEN-10). */
 export interface ArtifactView {
   tenantId: string;
   confined: boolean;

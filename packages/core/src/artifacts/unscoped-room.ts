@@ -1,13 +1,13 @@
 /**
- * Remembers how much room a tenant has left for artifacts without session and trace. Their number has no small limit, so
- * they are not counted again for every new one: only after an eighth of the room was used, or after a minute. Eight
- * processes that store at the same time therefore stay within the limit.
+ * Remembers how much room a tenant has left for artifacts without session and trace. There may be very many of them, so
+ * they are not counted for every new artifact, but only once an eighth of the remaining room has been used, or after a
+ * minute. Up to eight processes that store at the same time therefore stay within the limit.
  */
 import type { ArtifactRetention } from '../contracts/artifacts.ts';
 
 const SHARE = 8;
 const KNOWN_FOR_MS = 60_000;
-/** Beyond this many tenants, all are counted again. */
+/** If more tenants than this are remembered, all are forgotten and counted again. */
 const MOST_TENANTS = 10_000;
 
 interface Room {
@@ -35,7 +35,7 @@ export class UnscopedRooms {
     this.#known = known;
   }
 
-  /** Takes room for one artifact. Returns false if the artifacts of the tenant must be counted first. */
+  /** Reserves room for one artifact. Returns false if the artifacts of the tenant must be counted first. */
   take(tenantId: string, sizeBytes: number, now: number): boolean {
     const room = this.#known.get(tenantId);
     const isKnown = room !== undefined && now < room.until && now >= room.until - KNOWN_FOR_MS;

@@ -1,4 +1,4 @@
-/** Damaged values: the error that names one, and the collector that lets lists continue without them. */
+/** Damaged values: the error that names a damaged value, and the collector that lets lists continue without it. */
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 
 /** Returns the `CORRUPT_VALUE` error for a value that does not match its checksum. `field` is the name of the value. */
@@ -11,8 +11,8 @@ export function corruptValue(what: string, name: string, cause?: unknown): Tidem
 }
 
 /**
- * Collects the damaged values that a list left out. The list is read to its end first: one damaged value must not make
- * everything after it unreadable.
+ * Collects the damaged values that a list omitted. The list is read to its end before an error is thrown, so that one
+ * damaged value does not make everything after it unreadable.
  */
 export class Damage {
   readonly #errors: TidemarkError[] = [];

@@ -39,8 +39,8 @@ function checkUnreserved(value: Record<string, unknown>, field: string): Record<
 }
 
 /**
- * Like `encodeJsonObject`, for an object of this library whose members are values of the caller. Errors name the member
- * itself, and each member may be nested as deeply as a value on its own.
+ * Like `encodeJsonObject`, for an object created by this library whose members are the caller's values. Errors name the
+ * member, and each member may have the full nesting depth.
  */
 export function encodeJsonMembers(value: unknown, field: string, maxBytes: number): string {
   const members: string[] = [];
@@ -56,9 +56,7 @@ export function encodeJsonMembers(value: unknown, field: string, maxBytes: numbe
 }
 
 interface Walk {
-  /**
-   * How many more values fit: each needs at least one byte, so the walk of a huge or self-sharing value stops early.
-   */
+  /** How many more values can fit. Each needs at least one byte, so the traversal of a huge value stops early. */
   left: number;
   field: string;
   maxBytes: number;
@@ -116,7 +114,7 @@ function nameOf(value: unknown): string {
 
 /** Limits for JSON text from outside, checked before it is parsed. */
 export interface JsonBounds {
-  /** Levels of nesting; default 64. A transport sets more to allow for what it wraps around values. */
+  /** Levels of nesting; default 64. A transport sets a higher limit, because its messages wrap the values. */
   maxDepth?: number;
   /** Members of all objects and items of all arrays together; default: no limit. */
   maxMembers?: number;
@@ -126,7 +124,7 @@ export interface JsonBounds {
 
 /**
  * Parses JSON text that came from outside. Rejects numbers that JavaScript would silently change (integers beyond 2^53,
- * numbers beyond the double range), too deep nesting and too many members, all before any object is built.
+ * numbers beyond the double range), nesting that is too deep, and too many members, all before building any object.
  *
  * @param field the name of the value in error messages
  * @throws `INVALID_PAYLOAD` for text that is not JSON, unsafe numbers and too deep nesting; `PAYLOAD_TOO_LARGE` for
@@ -167,7 +165,7 @@ export function parseJsonText(text: string, field: string, bounds: JsonBounds = 
 
 const UNLIMITED = 2 ** 30;
 /** Member counts of the open object at each depth. The count of an array starts far below any limit. */
-const memberCounts = new Int32Array(256);
+const memberCounts = /* @__PURE__ */ new Int32Array(256);
 
 /** Integers with fewer characters are below 2^53. */
 const MIN_UNSAFE_LENGTH = 16;

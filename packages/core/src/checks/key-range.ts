@@ -2,7 +2,7 @@
 import type { KvKeyRange } from '../contracts/kv.ts';
 import { checkId } from './text.ts';
 
-/** Returns the bounds that are set, else throws `INVALID_ARGUMENT`: each is a whole key. */
+/** Returns the bounds that are set. Throws `INVALID_ARGUMENT` unless each is a whole key. */
 export function checkKeyRange({ from, to }: KvKeyRange): KvKeyRange {
   const range: KvKeyRange = {};
   if (from !== undefined) range.from = checkId(from, 'from');

@@ -1,4 +1,4 @@
-/** Conditions under their names of version 0.1 are refused before anything is written. */
+/** Conditions with their names from version 0.1 are refused before anything is written. */
 import { expect, it } from 'vitest';
 import type { Store } from '../contracts/store.ts';
 import { memoryStore } from '../memory/store.ts';

@@ -1,10 +1,10 @@
 /**
- * Options that version 0.1 knew by another name. They are refused by name: if they were ignored, a conditional write would
- * become an unconditional one.
+ * Options that had another name in version 0.1. They are refused, because ignoring them would turn a conditional write
+ * into an unconditional one.
  */
 import { invalidArgument } from '../contracts/errors.ts';
 
-/** Old names and new ones, by the call that takes them. */
+/** Old names and new ones, by the call that accepts them. */
 const RENAMED = {
   deleteRun: { atSeq: 'expectedSeq' },
   archiveRun: { atSeq: 'expectedSeq', rewrites: 'expectedRewrites' },

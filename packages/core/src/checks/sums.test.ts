@@ -18,6 +18,27 @@ describe('sums', () => {
     expect(sumNames(['\u0141'])).not.toBe(sumNames(['A']));
   });
 
+  it('of integers are those of eight bytes, the lowest first', () => {
+    for (const value of [0, 1, 255, 2 ** 32 - 1, 2 ** 32, 2 ** 53 - 1]) {
+      const bytes = Buffer.alloc(8);
+      bytes.writeBigUInt64LE(BigInt(value));
+      for (const from of [0, 7, -1]) expect(sumInteger(value, from)).toBe(crc32(bytes, from >>> 0) | 0);
+    }
+    expect(sumInteger(null, 7)).toBe(crc32(Buffer.alloc(1), 7) | 0);
+  });
+
+  it('of names are those of their code units and a NUL', () => {
+    const bytesOf = (name: string) =>
+      Buffer.from(
+        [...name].flatMap((char) =>
+          char > '\u00ff' ? [char.charCodeAt(0) & 0xff, char.charCodeAt(0) >>> 8] : [char.charCodeAt(0)],
+        ),
+      );
+    for (const name of ['', 'a', '\u00fe', '\u00ff', '\u0100', '\u0141b', 'key'])
+      for (const from of [0, 7, -1])
+        expect(sumName(name, from)).toBe(crc32(Buffer.concat([bytesOf(name), Buffer.alloc(1)]), from >>> 0) | 0);
+  });
+
   it('of integers differ when the integers differ in one bit', () => {
     const values = [null, 0, ...Array.from({ length: 53 }, (_, bit) => 2 ** bit)];
     expect(new Set(values.map((value) => sumInteger(value, 7))).size).toBe(values.length);
@@ -25,6 +46,15 @@ describe('sums', () => {
 });
 
 describe('damage', () => {
+  it('names what was damaged, and its cause where there is one', () => {
+    const error = corruptValue('record', 'k');
+    expect(error).toMatchObject({ code: 'CORRUPT_VALUE', field: 'k', rule: 'what was stored', retryable: false });
+    expect(error.message).toMatch(/^The stored record "k" does not match its checksum/);
+    expect(Object.hasOwn(error, 'cause')).toBe(false);
+    const cause = new Error('why');
+    expect(corruptValue('record', 'k', cause).cause).toBe(cause);
+  });
+
   it('is recorded and reported at the end, while other errors are thrown immediately', () => {
     const damage = new Damage();
     expect(damage.attempt(() => 1)).toBe(1);
@@ -34,6 +64,7 @@ describe('damage', () => {
     const names: string[] = [];
     damage.report(names);
     expect(names).toEqual(['k']);
+    expect(() => new Damage().report()).not.toThrow();
     expect(() => damage.note(new Error('other'))).toThrow('other');
   });
 });

@@ -56,7 +56,7 @@ export function sumText(text: string, from: number): number {
   return crc32(text, from >>> 0) | 0;
 }
 
-/** Continues a sum with an integer. `null` has a sum of its own. */
+/** Continues a sum with an integer. `null` has its own sum. */
 export function sumInteger(value: number | null, from: number): number {
   if (value === null) return ~(TABLE[~from & 0xff]! ^ (~from >>> 8));
   let sum = ~from;

@@ -49,6 +49,42 @@ describe('withUrlOptions', () => {
     );
   });
 
+  it('shows a wrong name only if it cannot be part of a password', () => {
+    const known = (url: string) => withUrlOptions<Options>({ url }, READINGS, ['cluster']);
+    const rule =
+      'url must be a URL whose query has no other names than schema, partitions, migrate, monitoring, cluster';
+    const refused = (url: string, shown: string) =>
+      expect(() => known(url)).toThrow(expect.objectContaining({ field: 'url', message: `${rule}${shown}` }));
+    refused('redis://h?schmea=app', ', not "schmea"');
+    refused(`redis://h?${'n'.repeat(32)}=1`, `, not "${'n'.repeat(32)}"`);
+    refused(`redis://h?${'n'.repeat(33)}=1`, '');
+    refused('redis://h?schmea', '');
+    refused('redis://h?sch-mea=1', '');
+    refused('redis://u:p?q=r@h', '');
+    refused('redis://u:p?q=r@h?schema=app', '');
+  });
+
+  it('returns options without a text as URL as they are, for the check of the URL', () => {
+    const options = { url: 7 as unknown as string };
+    expect(withUrlOptions(options, READINGS)).toBe(options);
+    expect(withUrlOptions({ url: undefined as unknown as string }, READINGS)).toEqual({ url: undefined });
+  });
+
+  it.each([
+    ['true', true],
+    ['1', true],
+    ['false', false],
+    ['0', false],
+  ])('reads %s as a switch', (text, migrate) => {
+    expect(read(`postgres://h/db?migrate=${text}`)).toEqual({ url: 'postgres://h/db', migrate });
+  });
+
+  it('says what kind of value it expects', () => {
+    expect(() => read('postgres://h/db?partitions=x')).toThrow('partitions must be a number in the URL');
+    expect(() => read('postgres://h/db?migrate=x')).toThrow('migrate must be true or false in the URL');
+    expect(read('postgres://h/db?partitions=0').partitions).toBe(0);
+  });
+
   it.each([
     ['partitions', 'eight'],
     ['partitions', ''],

@@ -40,7 +40,7 @@ export function withUrlOptions<Options extends { url: string }>(
   const unknown = driverKnows && [...query.keys()].find((name) => !driverKnows.includes(name));
   if (unknown !== undefined) {
     const known = [...Object.keys(readings), ...driverKnows!].join(', ');
-    // Show only plain names: if the password contains a question mark, the query is the rest of the password.
+    // Print only plain names: if the password contains a question mark, the "query" is the rest of the password.
     const shown = /^\w{1,32}$/.test(unknown) && query.get(unknown) !== '' && !url.slice(start).includes('@');
     throw invalidArgument('url', `a URL whose query has no other names than ${known}`, shown ? unknown : undefined);
   }

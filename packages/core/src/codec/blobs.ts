@@ -1,5 +1,5 @@
 /**
- * Artifacts through a codec: bytes are encoded chunk by chunk, each in a frame that names its codec steps. The hash of
+ * Artifacts through a codec: bytes are encoded chunk by chunk, each in a frame that lists its codec steps. The hash of
  * the plain bytes is encoded in the reference's source. Encoded bytes are stored under their own name, so that they
  * never collide with the same bytes stored plain.
  */
@@ -14,7 +14,7 @@ import { type Payloads, plain } from './payloads.ts';
 import { withSum } from './summed-text.ts';
 
 const LENGTHS_BYTES = 8;
-/** Far above the size of any chunk: a damaged length must not allocate gigabytes. */
+/** Far above the size of any chunk. Prevents a damaged length from allocating gigabytes. */
 const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 
 /** The description of an artifact's bytes in its reference. */
@@ -97,8 +97,8 @@ export async function* encodeChunks(
 }
 
 /**
- * Yields the plain chunks of a stored form, from chunk `from` on. The engine may return the stored form in pieces of any
- * size. Chunks before `from` are read, because the stored sizes vary, but not decoded.
+ * Yields the plain chunks of a stored form, from chunk `from` onwards. The engine may return the stored form in pieces
+ * of any size. Chunks before `from` are read but not decoded, because stored sizes vary.
  */
 export async function* decodeChunks(
   payloads: Payloads,

@@ -136,7 +136,7 @@ describe('encryption', () => {
     expect(own.decode(own.encode(TEXT, context), context)).toEqual(JSON.parse(TEXT));
   });
 
-  it('accepts keys as bytes, key objects and web crypto keys', async () => {
+  it('accepts keys as bytes, key objects or web crypto keys', async () => {
     const bytes = randomBytes(32);
     const stored = new Payloads(encryption({ keys: { k: bytes }, current: 'k' })).encode(TEXT, CONTEXT);
     const webKey = await crypto.subtle.importKey('raw', bytes, 'AES-GCM', true, ['encrypt', 'decrypt']);
@@ -144,6 +144,16 @@ describe('encryption', () => {
       const same = new Payloads(encryption({ keys: { k: key }, current: 'k' }));
       expect(same.decode(stored, CONTEXT)).toEqual(JSON.parse(TEXT));
     }
+  });
+
+  it('keeps its keys when the caller wipes the bytes they were passed in', () => {
+    const [bytes, older] = [randomBytes(32), randomBytes(32)];
+    const own = new Payloads(encryption({ keys: { k: bytes, older }, current: 'k' }));
+    const stored = own.encode(TEXT, CONTEXT);
+    const before = new Payloads(encryption({ keys: { older: Buffer.from(older) }, current: 'older' }));
+    for (const key of [bytes, older]) key.fill(0);
+    expect(own.decode(stored, CONTEXT)).toEqual(JSON.parse(TEXT));
+    expect(own.decode(before.encode(TEXT, CONTEXT), CONTEXT)).toEqual(JSON.parse(TEXT));
   });
 
   it('rejects keys of the wrong size and an unknown current key, without showing a key', () => {

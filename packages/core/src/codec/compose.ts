@@ -1,4 +1,4 @@
-/** Composes two codecs in the only useful order: encrypted data cannot be compressed. */
+/** Composes two codecs in the only useful order, because encrypted data cannot be compressed. */
 import type { PayloadCodec } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 

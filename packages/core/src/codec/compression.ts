@@ -7,13 +7,14 @@ import { payloadDamaged } from './failure.ts';
 const STEP = 'brotli';
 const DEFAULT_ABOVE = 1_024;
 /**
- * The largest useful ratio. Payloads that compress less are stored unchanged: base64 makes the bytes a third larger.
+ * The largest useful ratio. Payloads that compress less are stored unchanged, because base64 makes the bytes a third
+ * larger.
  */
 const WORTHWHILE = 0.7;
 /** Higher qualities save a few percent more and take three to seven times as long. */
 const QUALITY = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 
-/** Above the size of any payload. Without it, a crafted payload of a few bytes could exhaust the memory. */
+/** Above the size of any payload. Without this limit, a crafted payload of a few bytes could exhaust the memory. */
 const LIMIT = { maxOutputLength: 64 * 1024 * 1024 };
 
 /**

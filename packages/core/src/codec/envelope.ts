@@ -6,7 +6,8 @@ import { payloadDamaged } from './failure.ts';
 const OPENING = `{"${RESERVED_MEMBER}":`;
 
 /**
- * Whether a stored text is an envelope. Payloads of callers never start like one: writes reject the reserved member.
+ * Whether a stored text is an envelope. Payloads of callers never start like one, because writes reject the reserved
+ * member.
  */
 export function isEnvelope(text: string): boolean {
   return text.startsWith(OPENING);

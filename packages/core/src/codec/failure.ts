@@ -21,7 +21,7 @@ export function codecFailed(
 /** Errors caused by the stored form itself, and not by the keys or codec that the store was opened with. */
 const damaged = new WeakSet<object>();
 
-/** Returns the error for a payload that no key and no codec can read. */
+/** Returns the error for a payload that cannot be read with any key or codec. */
 export function payloadDamaged(
   context: PayloadContext,
   why: string,

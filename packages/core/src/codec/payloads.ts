@@ -15,7 +15,9 @@ export class Payloads {
     this.codec = codec;
   }
 
-  /** Returns the text to store for a JSON text. Its checksum, if any, also covers `beside`, the row's other values. */
+  /**
+   * Returns the text to store for a JSON text. Its checksum, if any, also covers `beside`, the other values of the row.
+   */
   encode(text: string, context: PayloadContext, beside = ''): string {
     const encoded = this.#encode(text, context);
     return isSummed(context) ? withSum(encoded, context, beside) : encoded;
@@ -46,7 +48,9 @@ export class Payloads {
     return this.#open(isSummed(context) ? checkedText(stored, context, beside) : stored, context);
   }
 
-  /** Throws `CORRUPT_VALUE` when a stored text does not match its sum. Returns whether it has one. Needs no key. */
+  /**
+   * Throws `CORRUPT_VALUE` when a stored text does not match its sum. Returns whether the text has a sum. Needs no key.
+   */
   check(stored: string, context: PayloadContext, beside = ''): boolean {
     const text = checkedText(stored, context, beside);
     if (hasSum(stored)) return true;

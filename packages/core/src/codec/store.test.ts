@@ -26,9 +26,10 @@ const total = defineProjection({
 
 describe('a duplicate of a redacted event', () => {
   it.each([
-    ['is compared with the payload when there is no codec', memoryStore(), false],
-    ['is not compared when a codec encodes each payload differently', memoryStore({ codec }), undefined],
-  ])('%s', async (_, store, payloadMatches) => {
+    ['is compared with the payload when there is no codec', () => memoryStore(), false],
+    ['is not compared when a codec encodes each payload differently', () => memoryStore({ codec }), undefined],
+  ])('%s', async (_, open, payloadMatches) => {
+    const store = open();
     const run = store.forTenant('acme').runs.handle('r');
     await run.append('Paid', { cents: 1 }, { idempotencyKey: 'k' });
     await store.forTenant('acme').runs.redactEvent('r', 1, { by: 'officer', reason: 'asked for' });
@@ -39,9 +40,10 @@ describe('a duplicate of a redacted event', () => {
 
 describe('a store with a codec', () => {
   it.each([
-    ['without wrappers', memoryStore({ codec })],
-    ['with retries and telemetry', withTelemetry(withRetries(memoryStore({ codec })), {})],
-  ])('%s, stores the states of projections encoded', async (_, store) => {
+    ['without wrappers', () => memoryStore({ codec })],
+    ['with retries and telemetry', () => withTelemetry(withRetries(memoryStore({ codec })), {})],
+  ])('%s, stores the states of projections encoded', async (_, open) => {
+    const store = open();
     const run = store.runs.handle('run', SCOPE);
     await run.append('Paid', { cents: 5 });
     await total.refresh(store, 'run');

@@ -14,6 +14,17 @@ describe('a text with a sum', () => {
     expect(checkedText(withSum(TEXT, CONTEXT, ''), CONTEXT, '')).toBe(TEXT);
   });
 
+  it('ends with as much white space as a sum has, and other amounts are damage', () => {
+    const length = withSum(TEXT, CONTEXT, '').length - TEXT.length;
+    for (const count of [1, length - 1, length + 1, length + 2, 4 * length])
+      expect(() => checkedText(TEXT + ' '.repeat(count), CONTEXT, ''), `${count} spaces`).toThrow(
+        expect.objectContaining({ code: 'CORRUPT_VALUE', field: 'key' }),
+      );
+    expect(() => checkedText(withSum(`${TEXT} `, CONTEXT, ''), CONTEXT, '')).toThrow(
+      expect.objectContaining({ code: 'CORRUPT_VALUE' }),
+    );
+  });
+
   it('is reported with the name of the stored value when it is damaged', () => {
     const damaged = (field: string) => expect.objectContaining({ code: 'CORRUPT_VALUE', field });
     const changed = withSum(TEXT, CONTEXT, '').replace('1', '2');

@@ -18,6 +18,7 @@ const SUMMED: ReadonlySet<PayloadKind> = new Set([
   'update',
   'steering',
   'trajectory',
+  'binding',
   'artifact',
 ]);
 
@@ -40,7 +41,8 @@ export function withSum(text: string, context: PayloadContext, beside: string): 
 }
 
 /**
- * Returns the text without its sum. Throws `CORRUPT_VALUE` for a wrong sum. Older versions stored texts without one.
+ * Returns the text without its sum. Throws `CORRUPT_VALUE` for a wrong sum. Texts that older versions stored have no
+ * sum.
  */
 export function checkedText(stored: string, context: PayloadContext, beside: string): string {
   // A flipped bit in a SQLite row can turn text into bytes.
@@ -57,7 +59,7 @@ export function hasSum(stored: string): boolean {
   return trailingSpace(stored) > 0;
 }
 
-/** Parses a text. Throws `CORRUPT_VALUE` when it is not JSON: without a sum, that is the only sign of damage. */
+/** Parses a text. Throws `CORRUPT_VALUE` if it is not JSON, which is the only sign of damage if there is no sum. */
 export function checkedJson<T>(text: string, context: PayloadContext): T {
   try {
     return decodeJson<T>(text);
@@ -74,7 +76,7 @@ function encodeSum(sum: number): string {
   return BYTES[sum >>> 24]! + BYTES[(sum >>> 16) & 0xff]! + BYTES[(sum >>> 8) & 0xff]! + BYTES[sum & 0xff]!;
 }
 
-/** Returns how many white-space characters end the text, counting at most one more than a sum has. */
+/** Returns the number of white-space characters at the end of the text, counting at most one more than a sum has. */
 function trailingSpace(text: string): number {
   let length = 0;
   while (length <= SUM_LENGTH && DIGITS.includes(text.charAt(text.length - 1 - length)) && length < text.length)

@@ -4,7 +4,8 @@ import type { ArtifactRef } from './artifacts.ts';
 import type { CallOptions, Page, PageOptions } from './common.ts';
 
 /** The parts of a store that hold data of a tenant. */
-export const TENANT_PARTS = ['runs', 'kv', ...AGENT_PARTS, 'artifacts'] as const;
+// A pure call: bundlers do not remove an unused list that spreads another.
+export const TENANT_PARTS = /* @__PURE__ */ (() => ['runs', 'kv', ...AGENT_PARTS, 'artifacts'] as const)();
 
 /** A part of a store that holds data of a tenant. */
 export type TenantPart = (typeof TENANT_PARTS)[number];
@@ -37,11 +38,13 @@ export interface RemovedRun {
   at: string;
   /** The location of an archived run. */
   location?: string;
+  /** The life that was removed. Absent for the first life. */
+  life?: number;
 }
 
 /**
- * A reference to an artifact, with the tenant that stores it. Without the members that a codec may have encoded: an
- * operator lists artifacts without the keys of their tenants.
+ * A reference to an artifact, with the tenant that stores it. Omits the members that a codec may have encoded, because
+ * operators list artifacts without their tenants' keys.
  */
 export interface StoredArtifact extends Omit<ArtifactRef, 'sha256' | 'source'> {
   tenantId: string;
@@ -58,14 +61,14 @@ export interface ArtifactTotals {
   bytes: number;
 }
 
-/** A part of a check: a part of the store, or everything that belongs to sessions or traces. */
+/** The scope of a check: a part of the store, or everything that belongs to sessions or traces. */
 export type CheckedPart = 'runs' | 'kv' | 'memory' | 'pauses' | 'sessions' | 'traces' | 'artifacts';
 
 /** A stored value that does not match its chain or checksum. */
 export interface DamagedValue {
   tenantId: string;
   part: CheckedPart;
-  /** The run, key, session, trace or artifact, with the item in it if there are several. */
+  /** The run, key, session, trace or artifact, followed by the item if it has several. */
   name: string;
   reason: string;
 }
@@ -82,8 +85,9 @@ export interface CheckPage {
 }
 
 /**
- * Operations for operators. In a view they cover only the tenant of the view; another one fails with `TENANT_MISMATCH`.
- * The option `tenantId` defaults to the tenant `default` unless a call says otherwise. Errors that every call can throw are listed at `Store`.
+ * Operations for operators. In a view they cover only the tenant of the view; naming another tenant fails with
+ * `TENANT_MISMATCH`. Where a call does not document another default, the option `tenantId` defaults to the tenant
+ * `default`. Errors that every call can throw are listed at `Store`.
  */
 export interface AdminStore {
   /** Returns a page of the tenants that have any data, in byte order: 1 to 1 000 per page, default 100. */
@@ -101,11 +105,11 @@ export interface AdminStore {
    */
   readPause(pauseId: string, options?: CallOptions & { tenantId?: string }): Promise<PauseContent | null>;
   /**
-   * Stores a pause that was read from another store, for the same token and with the same expiry. Returns false if it
+   * Stores a pause that was read from another store, under the same token and with the same expiry. Returns false if it
    * has expired or was consumed here.
    *
    * A pause that was consumed elsewhere (`state: 'consumed'`, without a payload) is consumed here too, so that its
-   * token resumes nothing. Returns false if it has expired or is claimed here at the moment.
+   * token can no longer resume anything. Returns false if it has expired or is currently claimed here.
    */
   putPause(
     pause: PauseContent | (PauseInfo & { state: 'consumed'; payload?: undefined }),
@@ -118,7 +122,7 @@ export interface AdminStore {
   listRemovedRuns(options?: PageOptions & { tenantId?: string }): Promise<Page<RemovedRun>>;
   /**
    * Returns a page of the references of one tenant, or of all tenants if none is named, in byte order of tenants and
-   * ids: 1 to 1 000 per page, default 100. A page may have fewer items, even none, and still a `next`.
+   * ids: 1 to 1 000 per page, default 100. A page may have fewer items, even none, and still have a `next`.
    *
    * @example
    * await store.forTenant('acme').artifacts.putText('report', { filename: 'report.txt' });
@@ -127,9 +131,9 @@ export interface AdminStore {
    */
   listArtifacts(options?: PageOptions & { tenantId?: string }): Promise<Page<StoredArtifact>>;
   /**
-   * Counts the artifacts of one tenant, or of all tenants if none is named: a page with the totals of each tenant that
-   * stores any, in byte order, 1 to 1 000 per page, default 100. Redis and NATS read all references of a tenant to count
-   * them: raise `timeoutMs` if there are very many.
+   * Returns a page with the artifact totals of each tenant that has any, or of one tenant if named, in byte order: 1 to
+   * 1 000 per page, default 100. Redis and NATS read all references of a tenant to count them: increase `timeoutMs` if
+   * there are very many.
    *
    * @example
    * for (const tenant of ['acme', 'bolt']) await store.forTenant(tenant).artifacts.putText('the same text');
@@ -140,7 +144,7 @@ export interface AdminStore {
   /**
    * Reads a part of the store and compares it with chains and checksums: about `limit` values, 1 to 1 000, default 100.
    *
-   * Pass `next` as `cursor` to continue, at any later time. The whole store is checked when `next` is absent.
+   * Pass `next` as `cursor` to continue, at any later time. When `next` is absent, the whole store has been checked.
    */
   check(options?: PageOptions): Promise<CheckPage>;
   /**
@@ -151,11 +155,12 @@ export interface AdminStore {
    */
   eraseTenant(tenantId: string, options?: ErasureOptions): Promise<ErasureReport>;
   /**
-   * Erases all data of a session: its tasks, updates, steering events, trajectories, pauses, memory and artifacts, and
-   * the events and bindings of its traces, in small steps. A retry continues an interrupted erasure.
+   * Erases all data of a session: its tasks, updates, steering events, trajectories, pauses, memory and artifacts, the
+   * events and bindings of its traces, and the bindings that name it as `routerSessionId`, in small steps. A retry
+   * continues an interrupted erasure.
    *
-   * Keeps a KV record of the erasure for 30 days, so that older copies of the store can follow. Its key is
-   * `tidemark.erased.` and the SHA-256 of the session id.
+   * Keeps a KV record of the erasure for 30 days, so that later copies also erase the session in their target. Its key
+   * is `tidemark.erased.` and the SHA-256 of the session id.
    *
    * @example
    * await store.artifacts.putText('draft', { scope: { sessionId: 's1' } });

@@ -1,10 +1,10 @@
 /**
- * Agents: the data that an agent framework such as PenguiFlow persists, with names in camelCase. Each capability is a
- * small interface of its own, so that a store can be composed of several engines.
+ * Agents: the data that an agent framework such as PenguiFlow persists, with names in camelCase. Each capability has
+ * its own small interface, so that a store can combine several engines.
  */
 import type { CallOptions, Duration, JsonObject, Page, PageOptions } from './common.ts';
 
-/** The capabilities that hold data of agents. Files of every layer, ports, routes and reports use these names. */
+/** The capabilities that hold data of agents. Files in every layer, ports, routes and reports use these names. */
 export const AGENT_PARTS = [
   'events',
   'bindings',
@@ -19,23 +19,24 @@ export const AGENT_PARTS = [
 
 /** A runtime event of a flow. */
 export interface StoredEvent {
-  /** The trace of the event. `null` is a history of its own: events that belong to no trace. */
+  /** The trace of the event, or `null` for events that belong to no trace, which have their own history. */
   traceId: string | null;
   /** Unix time in seconds, with fractions. */
   ts: number;
-  /** An open set: `node_start`, `node_error`, … */
+  /** Any name: `node_start`, `node_error`, … */
   kind: string;
   nodeName: string | null;
   nodeId: string | null;
   payload: JsonObject;
-  /** Makes the save idempotent. Without it, all other fields together do. */
+  /** Makes the save idempotent. Without it, all other fields together identify the event. */
   eventId?: string;
 }
 
 /** Saves and reads runtime events by trace. */
 export interface EventCapability {
   /**
-   * Saves an event. An event with the same `eventId` is stored once; without an id, an event with the same fields is.
+   * Saves an event. Saving it again stores nothing: events are identified by `eventId` or, without one, by all their
+   * fields.
    *
    * @throws `INVALID_PAYLOAD` if the payload is not plain JSON, `PAYLOAD_TOO_LARGE` if it exceeds `info.limits`.
    */
@@ -60,20 +61,103 @@ export interface EventCapability {
   readHistory(traceId: string | null, options?: CallOptions): AsyncIterable<StoredEvent>;
 }
 
-/** A remote worker that serves a trace. */
+/** A remote worker that serves a trace. An optional id that is `null` is the same as an absent one. */
 export interface RemoteBinding {
   traceId: string;
   contextId: string | null;
   taskId: string;
   agentUrl: string;
+  /** The session of the router that delegated the task. `listBindings` and `findBinding` look it up. */
+  routerSessionId?: string | null;
+  /** The skill of the remote worker. */
+  remoteSkill?: string | null;
+  /**
+   * The tenant for which the remote worker acts. Part of the binding's data; it need not be the tenant that stores the
+   * binding.
+   */
+  tenantId?: string | null;
+  /** The user for whom the remote worker acts. */
+  userId?: string | null;
+  /** The task that the remote worker had last. */
+  lastRemoteTaskId?: string | null;
+  /** Whether the conversation has ended, so that `findBinding` passes the binding over. Absent means no. */
+  isTerminal?: boolean | null;
+  metadata?: JsonObject;
 }
 
-/** Saves and lists remote workers by trace. */
+/** Identifies a binding. */
+export type BindingKey = Pick<RemoteBinding, 'traceId' | 'contextId' | 'taskId'>;
+
+/** The binding to find. A `tenantId` or `userId` that is absent matches only a binding without one. */
+export interface BindingQuery {
+  routerSessionId: string;
+  agentUrl: string;
+  remoteSkill: string;
+  tenantId?: string | null;
+  userId?: string | null;
+}
+
+/** Saves remote workers, and lists them by trace and by the session of their router. */
 export interface BindingCapability {
-  /** Saves a binding. There is one per trace, context (or none) and task: saving again replaces it. */
+  /**
+   * Saves a binding. There is one per trace, context (or none) and task: saving again replaces it, whether it was
+   * terminal or not.
+   *
+   * @throws `INVALID_PAYLOAD` if `metadata` is not plain JSON, `PAYLOAD_TOO_LARGE` if the binding exceeds
+   * `info.limits`.
+   *
+   * @example
+   * await store.agents.saveRemoteBinding({
+   *   traceId: 'trace-1',
+   *   contextId: 'context-1',
+   *   taskId: 'task-1',
+   *   agentUrl: 'https://worker.example',
+   *   routerSessionId: 'session-1',
+   *   remoteSkill: 'translate',
+   * });
+   * const [binding] = await store.agents.listBindings('session-1');
+   * console.log(binding?.taskId); // task-1
+   */
   saveRemoteBinding(binding: RemoteBinding, options?: CallOptions): Promise<void>;
-  /** Returns all bindings of a trace, or `[]` for an unknown trace. */
+  /**
+   * Returns all bindings of a trace, or `[]` for an unknown trace.
+   *
+   * @throws `CORRUPT_VALUE`, `CODEC_FAILED`.
+   */
   listRemoteBindings(traceId: string, options?: CallOptions): Promise<RemoteBinding[]>;
+  /**
+   * Returns the most recently updated binding that matches and is not terminal, or `null`. A router uses it to continue
+   * a conversation with the same worker.
+   *
+   * @throws `CORRUPT_VALUE`, `CODEC_FAILED`.
+   *
+   * @example
+   * const worker = { routerSessionId: 'session-1', agentUrl: 'https://worker.example', remoteSkill: 'translate' };
+   * const ids = { traceId: 'trace-1', contextId: 'context-1', taskId: 'task-1' };
+   * await store.agents.saveRemoteBinding({ ...ids, ...worker });
+   * const found = await store.agents.findBinding(worker);
+   * console.log(found?.contextId); // context-1
+   */
+  findBinding(query: BindingQuery, options?: CallOptions): Promise<RemoteBinding | null>;
+  /**
+   * Returns all bindings of a router's session, most recently updated first, or `[]` for an unknown session. Saving a
+   * binding and marking it as terminal update it.
+   *
+   * @throws `CORRUPT_VALUE`, `CODEC_FAILED`.
+   */
+  listBindings(sessionId: string, options?: CallOptions): Promise<RemoteBinding[]>;
+  /**
+   * Marks a binding as terminal, so that `findBinding` passes it over. Returns whether the binding exists. Does not
+   * change a binding that is already terminal.
+   *
+   * @throws `CORRUPT_VALUE` if the stored binding does not match its checksum.
+   *
+   * @example
+   * const ids = { traceId: 'trace-1', contextId: null, taskId: 'task-1' };
+   * await store.agents.saveRemoteBinding({ ...ids, agentUrl: 'https://worker.example' });
+   * console.log(await store.agents.markBindingTerminal(ids)); // true
+   */
+  markBindingTerminal(binding: BindingKey, options?: CallOptions): Promise<boolean>;
 }
 
 /** The data of a pause that is readable without its token. */
@@ -109,7 +193,7 @@ export interface SavePauseOptions extends CallOptions {
 }
 
 /**
- * Saves pauses under secret tokens. Each is consumed once, on every engine and by however many processes.
+ * Saves pauses under secret tokens. Each pause is consumed only once, on every engine and with any number of processes.
  *
  * Errors and logs never contain the token.
  */
@@ -135,8 +219,8 @@ export interface PauseCapability {
    */
   loadPlannerState(token: string, options?: CallOptions & { requestId?: string }): Promise<JsonObject>;
   /**
-   * Claims a pause for the time of its lease, default 60 s, without consuming it. Returns `null` if the token is
-   * unknown, expired, claimed by another or consumed. A retry with the same `requestId` returns the same claim.
+   * Claims a pause for a lease of 60 s by default, without consuming it. Returns `null` if the token is unknown,
+   * expired, claimed by another or consumed. A retry with the same `requestId` returns the same claim.
    *
    * A claim that is neither confirmed nor released ends with its lease; the pause then waits again.
    *
@@ -238,7 +322,7 @@ export interface MemoryCapability {
   listMemory(options?: PageOptions & { prefix?: string }): Promise<Page<Omit<MemoryRecord, 'state'>>>;
   /**
    * Deletes a state and returns whether it existed. With `expectedVersion` it is deleted only if it has that version. A
-   * retry with the same `requestId` returns the same and deletes nothing that was saved since.
+   * retry with the same `requestId` returns the same result and does not delete a state that was saved since.
    *
    * @throws `VERSION_CONFLICT` if the state does not have `expectedVersion`; `current` is its version.
    */
@@ -268,7 +352,7 @@ export interface TaskState {
   progress?: unknown;
   /** RFC 3339 UTC. */
   createdAt: string;
-  /** RFC 3339 UTC. Orders saves: an older one changes nothing. */
+  /** RFC 3339 UTC. Saves with an older time than the stored one change nothing. */
   updatedAt: string;
 }
 
@@ -324,13 +408,13 @@ export interface StateUpdate {
 export interface SessionListOptions extends CallOptions {
   /** Returns only items of this task. Applied after the cursor. */
   taskId?: string;
-  /** Returns only items after the one with this id. An unknown id starts from the beginning. */
+  /** Returns only items after the item with this id. An unknown id starts from the beginning. */
   sinceId?: string;
   /** 1 to 10 000, default 500. */
   limit?: number;
 }
 
-/** A page of a session's updates or steering events. `next` is the `sinceId` of the following page. */
+/** A page of a session's updates or steering events. Pass `next` as `sinceId` to get the following page. */
 export interface SessionPage<T> extends Page<T> {
   /** False if `sinceId` was given but is unknown. */
   cursorFound: boolean;
@@ -467,15 +551,15 @@ export interface PlannerEvent {
   tokenEstimate?: number | null;
   error?: string | null;
   extra?: JsonObject;
-  /** Makes the save idempotent. Without it, all other fields together do. */
+  /** Makes the save idempotent. Without it, all other fields together identify the event. */
   eventId?: string;
 }
 
 /** Saves and reads planner events by trace, in order of arrival. */
 export interface PlannerEventCapability {
   /**
-   * Saves a planner event. An event with the same `eventId` is stored once; without an id, an event with the same
-   * fields is.
+   * Saves a planner event. Saving it again stores nothing: events are identified by `eventId` or, without one, by all
+   * their fields.
    *
    * @throws `INVALID_PAYLOAD` if a member is not plain JSON, `PAYLOAD_TOO_LARGE` if the event exceeds `info.limits`.
    */

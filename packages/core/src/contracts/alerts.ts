@@ -3,7 +3,7 @@
 /** An alert, discriminated by `code`. */
 export type StoreAlert = HeadWentBack | RunQuarantined;
 
-/** Damage was found in a run. Feeds skip the run from `fromSeq` on until it is repaired and released. */
+/** Damage was found in a run. Feeds skip the run from `fromSeq` onwards until it is repaired and released. */
 export interface RunQuarantined {
   code: 'RUN_QUARANTINED';
   severity: 'P2';
@@ -19,7 +19,7 @@ export interface HeadWentBack {
   severity: 'P1';
   tenantId: string;
   runId: string;
-  /** The last sequence that this process saw before. */
+  /** The last sequence that this process had seen. */
   knownSeq: number;
   /** The last sequence now. If it is not lower than `knownSeq`, a different event is at `knownSeq`. */
   currentSeq: number;

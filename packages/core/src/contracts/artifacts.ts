@@ -1,4 +1,4 @@
-/** Artifacts: bytes and long texts stored beside the log, each reference in a scope of its own. */
+/** Artifacts: bytes and long texts stored outside the log. Each reference has its own scope. */
 import type { CallOptions, Duration, JsonObject, Page, PageOptions } from './common.ts';
 
 /** The owner of an artifact. Absent and `null` both mean that the part is not set. */
@@ -43,13 +43,13 @@ export interface ArtifactAccess extends CallOptions {
 
 /** Options of `getStream`. */
 export interface ReadArtifactOptions extends ArtifactAccess {
-  /** The first byte to read, counted from 0. Default 0. */
+  /** The index of the first byte to read. Default 0. */
   start?: number;
-  /** The byte to stop before. Default: the end. Bytes past the end do not exist and are left out. */
+  /** The index of the byte to stop before. Default: the end. May be beyond the end. */
   end?: number;
 }
 
-/** How long and how much is kept. */
+/** Artifact limits: how long artifacts are kept, and how many. */
 export interface ArtifactRetention {
   /** Default 1 hour. `null` keeps artifacts for ever. */
   ttlMs: number | null;
@@ -66,12 +66,13 @@ export interface ArtifactRetention {
   /** For the artifacts of a tenant that have neither session nor trace. Default: no limit. */
   maxUnscopedBytes: number;
   /**
-   * For the artifacts of a tenant that have neither session nor trace. Default: no limit. An eviction at a limit of 1 000
-   * or more also frees a 64th of it. On Redis and NATS, artifacts stored by version 0.1 count once they are stored again.
+   * For the artifacts of a tenant that have neither session nor trace. Default: no limit. Evicting at a limit of 1 000
+   * or more also frees a 64th of that limit. On Redis and NATS, artifacts stored by version 0.1 are not counted until
+   * they are stored again.
    */
   maxUnscopedCount: number;
   /**
-   * How to make room when a limit of a session or trace is reached, or of artifacts without either. `lru` removes the
+   * The reaction when the limit of a session or trace, or of artifacts without either, is reached. `lru` removes the
    * least recently used artifacts, `fifo` the oldest, `none` refuses the new one with `LIMIT_EXCEEDED`. Default `lru`.
    */
   strategy: 'lru' | 'fifo' | 'none';
@@ -88,8 +89,9 @@ export interface ArtifactStore {
    * Stores bytes and returns their reference. The same bytes in the same scope and namespace get the same reference;
    * storing them again renews its expiry.
    *
-   * @throws `PAYLOAD_TOO_LARGE` if there are more bytes than `maxArtifactBytes`. `LIMIT_EXCEEDED` if the session or
-   * trace is full, or the tenant's artifacts without either, and the retention strategy cannot make room.
+   * @throws `PAYLOAD_TOO_LARGE` if there are more bytes than `maxArtifactBytes`. `LIMIT_EXCEEDED` if a limit is reached
+   * (of the session, of the trace, or of artifacts with neither) and the retention strategy does not allow evicting
+   * others.
    */
   putBytes(bytes: Uint8Array, options?: PutArtifactOptions): Promise<ArtifactRef>;
   /**
@@ -124,12 +126,13 @@ export interface ArtifactStore {
    */
   get(id: string, access?: ArtifactAccess): Promise<Uint8Array | null>;
   /**
-   * Returns the bytes of an artifact as a stream, or `null` if it is unknown, expired or outside the scope. With `start`
-   * or `end` it reads only the chunks of 256 KiB that contain this part. The hash of the artifact verifies all bytes
-   * together; a part is verified by the checksums of its chunks, which artifacts stored by version 0.1 do not have.
+   * Returns the bytes of an artifact as a stream, or `null` if it is unknown, expired or outside the scope. With
+   * `start` or `end` it reads only the 256 KiB chunks that contain this part. Reading everything verifies the hash of
+   * the artifact; reading a part verifies the checksums of its chunks, which artifacts stored by version 0.1 do not
+   * have.
    *
-   * @throws `CORRUPT_VALUE` or `CODEC_FAILED` while the stream is read. `NOT_FOUND` if the artifact is removed
-   * meanwhile.
+   * @throws `CORRUPT_VALUE` or `CODEC_FAILED` while the stream is read. `NOT_FOUND` if the artifact is removed while it
+   * is being read.
    *
    * @example
    * const { id } = await store.artifacts.putText('one two three');

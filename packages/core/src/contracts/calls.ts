@@ -1,6 +1,7 @@
 /**
- * Every call of a store, described once. Wrappers, errors and servers read from this table which calls write, how a
- * write whose reply was lost can be retried, and where the options are. A call without an entry does not compile.
+ * A table of every call of a store. Wrappers, errors and servers use it to find out which calls write, how to retry a
+ * write whose reply was lost, and which argument contains the options. The code does not compile if a call has no
+ * entry.
  */
 import type { Store } from './store.ts';
 
@@ -20,26 +21,26 @@ export type CallArgs<D extends StoreDomain, M extends MethodOf<D>> = Store[D][M]
  *
  * - `itself`: a retry changes nothing and returns the first result. Events have keys, updates have ids, bytes have a
  *   hash, a claim has its id.
- * - `state`: a retry changes nothing, but its result describes the state that it finds. If the first attempt deleted
- *   the run, `deleteRun` returns false.
+ * - `state`: a retry changes nothing, but its result describes the current state. If the first attempt deleted the run,
+ *   `deleteRun` returns false.
  * - `requestId`, `claimId`: this option makes the write safe to retry. Without it the write is not.
  */
 export type SettledBy = 'itself' | 'state' | 'requestId' | 'claimId';
 
 /**
- * The first argument of some writes, which errors never carry: the token of a pause is a secret, and a stream can be
- * read only once.
+ * The first argument of some writes, which errors never contain, because the token of a pause is secret and a stream
+ * can be read only once.
  */
 export type WithheldArgument = 'token' | 'chunks' | 'parts';
 
 /** Facts that all calls have. `At` is the index of the options among the arguments. */
 interface CommonFacts<At> {
   options: At;
-  /** The kind of id that the first argument is. */
+  /** The kind of id in the first argument. */
   first?: 'runId' | 'traceId' | 'sessionId';
-  /** The call reads or deletes flow or planner events, so that batched ones must be stored before it. */
+  /** The call reads or deletes flow or planner events, so batched events must be stored first. */
   afterEvents?: true;
-  /** Creates the value that `withFailSafe` returns when the call fails. Without it the call throws there too. */
+  /** Creates the value that `withFailSafe` returns when the call fails. If absent, the call still throws. */
   nothing?: (args: readonly unknown[]) => unknown;
 }
 
@@ -62,7 +63,7 @@ interface WriteFacts<At> extends CommonFacts<At> {
   counted?: true;
 }
 
-/** Facts of the call that returns a handle. The calls of the handle go through the store. */
+/** The facts of a call that returns a handle. The handle calls the store. */
 interface HandleFacts extends Partial<CommonFacts<undefined>> {
   kind: 'handle';
 }
@@ -89,7 +90,7 @@ const toList = () => [];
 const toPage = () => ({ items: [] });
 const toSessionPage = () => ({ items: [], cursorFound: false });
 
-const APPEND_CONDITIONS = ['expectedSeq', 'transaction', 'rejectInvalidTransitions', 'projections'] as const;
+const APPEND_CONDITIONS = ['expectedSeq', 'life', 'transaction', 'rejectInvalidTransitions', 'projections'] as const;
 
 /** The facts of every call, by domain. */
 export const CALLS = {
@@ -121,13 +122,14 @@ export const CALLS = {
     markStale: { kind: 'write', options: 1, first: 'runId', settledBy: 'itself' },
     forkRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'itself', counted: true },
     listRuns: { kind: 'read', options: 0, nothing: toPage },
+    countRuns: { kind: 'read', options: 0, nothing: () => ({ count: 0, exact: false }) },
     headSeq: { kind: 'read', options: 1, first: 'runId', nothing: () => 0 },
     position: { kind: 'read', options: 1, first: 'runId', nothing: toNull },
     verify: { kind: 'read', options: 1, first: 'runId' },
     listQuarantined: { kind: 'read', options: 0, nothing: toPage },
     releaseRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state' },
     deleteRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state', counted: true },
-    // Without `nothing`: an export that ends early would pass for a whole run.
+    // No `nothing`, because an export that ends early could be mistaken for the whole run.
     exportRun: { kind: 'iterate', options: 1, first: 'runId' },
     restoreRun: { kind: 'write', options: 1, settledBy: 'itself', withholds: 'parts', counted: true },
     archiveRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state', counted: true },
@@ -137,7 +139,7 @@ export const CALLS = {
     feedPage: {
       kind: 'read',
       options: 0,
-      // Keeps the cursor: without it a reader would start from the beginning.
+      // Keeps the cursor, because without it a reader would start again from the beginning.
       nothing: ([options]) => {
         const { cursor } = Object(options) as { cursor?: string };
         return cursor === undefined ? { items: [] } : { items: [], next: cursor };
@@ -156,6 +158,7 @@ export const CALLS = {
     setFields: { kind: 'write', options: 2, settledBy: 'requestId' },
     compareAndSwap: { kind: 'write', options: 4, settledBy: 'requestId' },
     swap: { kind: 'write', options: 2, settledBy: 'requestId', settledAt: 1 },
+    batch: { kind: 'write', options: 1, settledBy: 'requestId' },
     touch: { kind: 'write', options: 2, settledBy: 'requestId' },
     scan: { kind: 'iterate', options: 2 },
     scanPage: { kind: 'read', options: 1 },
@@ -197,6 +200,9 @@ export const CALLS = {
     readHistory: { kind: 'iterate', options: 1, first: 'traceId', afterEvents: true, nothing: toVoid },
     saveRemoteBinding: { kind: 'write', options: 1, settledBy: 'itself', nothing: toVoid },
     listRemoteBindings: { kind: 'read', options: 1, first: 'traceId', nothing: toList },
+    findBinding: { kind: 'read', options: 1, nothing: toNull },
+    listBindings: { kind: 'read', options: 1, nothing: toList },
+    markBindingTerminal: { kind: 'write', options: 1, settledBy: 'state', nothing: () => false },
     savePlannerState: { kind: 'write', options: 2, settledBy: 'state', withholds: 'token' },
     loadPlannerState: { kind: 'write', options: 1, settledBy: 'requestId', withholds: 'token' },
     claimPause: { kind: 'write', options: 1, settledBy: 'requestId', withholds: 'token' },

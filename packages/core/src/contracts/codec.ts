@@ -14,6 +14,8 @@ export type PayloadKind =
   | 'update'
   | 'steering'
   | 'trajectory'
+  | 'kv-field'
+  | 'binding'
   | 'artifact'
   | 'artifact-bytes';
 
@@ -21,9 +23,12 @@ export type PayloadKind =
 export interface PayloadContext {
   tenantId: string;
   kind: PayloadKind;
-  /** The owner: the id of a run, trace, session or artifact, the hash of a token, or the key of a memory state. */
+  /**
+   * The owner: the id of a run, trace, session or artifact, the hash of a token, or the key of a memory state or
+   * record.
+   */
   owner: string;
-  /** The item of the owner, if it has several: the key of an event, the id of an update. */
+  /** The item of the owner, if it has several: the key of an event, the id of an update, the field of a record. */
   item?: string;
 }
 
@@ -41,14 +46,14 @@ export interface PayloadCodec {
   /** Whether stored payloads are unreadable without a key. */
   readonly encrypts: boolean;
   /**
-   * Returns the form in which it stores a tenant's payloads now, including the key id. Artifacts that are stored in
-   * different forms do not share their bytes.
+   * Returns the form in which it currently stores a tenant's payloads, including the key id. Artifacts that are stored
+   * in different forms do not share their bytes.
    */
   formOf(tenantId: string): string;
   /** Returns the payload with a step added, or unchanged. */
   encode(payload: EncodedPayload, context: PayloadContext): EncodedPayload;
   /**
-   * Reverses `encode`. Returns a payload whose last step is not its own unchanged, or throws.
+   * Reverses `encode`. If another codec added the last step of the payload, returns the payload unchanged or throws.
    *
    * @throws `CODEC_FAILED` if the payload cannot be decoded.
    */

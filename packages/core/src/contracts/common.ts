@@ -1,15 +1,15 @@
 /** Types that all domains share: call options, pages, durations and JSON values. */
 
-/** Options that every call takes. */
+/** Options that every call accepts. */
 export interface CallOptions {
   /**
-   * Cancels the call. It fails with `ABORTED`, or with `OUTCOME_UNKNOWN` if a write was already under way. Live
-   * iterators end without an error.
+   * Cancels the call. It fails with `ABORTED`, or with `OUTCOME_UNKNOWN` if a write had already begun. Live iterators
+   * end without an error.
    */
   signal?: AbortSignal;
   /**
    * How long the call may take, in milliseconds. After that it fails with `TIMEOUT`, or with `OUTCOME_UNKNOWN` if a
-   * write was already under way. Default: the store's own `timeoutMs`, which is 5 000 unless set.
+   * write had already begun. Default: the store's own `timeoutMs`, which is 5 000 unless set.
    */
   timeoutMs?: number;
 }

@@ -1,8 +1,7 @@
 /**
- * The error class of Tidemark. Every error has a stable code, says whether a retry can succeed, and whether anything
- * may have been written.
+ * The error class of Tidemark. Every error has a stable code, and states whether a retry can succeed and whether
+ * anything may have been written.
  */
-import { shownArgument } from './url-secrets.ts';
 import type { StoreWrite } from './writes.ts';
 
 /** All error codes: the meaning of each, its remedy, and whether a retry of the same call can succeed. */
@@ -26,7 +25,8 @@ export const ERROR_CODES = {
   },
   INVALID_TRANSITION: {
     retryable: false,
-    meaning: 'The run or step is in a state that does not allow the event. Only with `rejectInvalidTransitions`.',
+    meaning:
+      'The run or step is in a state that does not allow the event. Thrown only with `rejectInvalidTransitions`.',
     remedy: 'Read the snapshot, then retry with an event that fits.',
   },
   SEQ_CONFLICT: {
@@ -58,7 +58,7 @@ export const ERROR_CODES = {
     retryable: false,
     meaning:
       "The call would exceed one of the tenant's quotas; `field` names the quota and `rule` its size. Nothing was written.",
-    remedy: 'Wait, for a rate; otherwise remove data or raise the quota.',
+    remedy: 'For a rate, wait; for other quotas, remove data or raise the quota.',
   },
   RUN_NOT_FOUND: {
     retryable: false,
@@ -85,19 +85,19 @@ export const ERROR_CODES = {
     retryable: false,
     meaning:
       'A stored record, document or artifact does not match its checksum; `field` says which. Wrong data is never returned, and everything else can be read.',
-    remedy: 'Store it again, or restore it from a backup; `doctor --deep` lists all that is damaged.',
+    remedy: 'Store it again, or restore it from a backup; `doctor --deep` lists all damage.',
   },
   CODEC_FAILED: {
     retryable: false,
     meaning:
-      'A payload cannot be encoded or decoded: its key is missing (`keyId` names it), it was altered or moved, or it is not encrypted where it must be. Wrong data is never returned.',
-    remedy: 'Open the store with the codec and keys it was written with; restore what was altered from a backup.',
+      'A payload cannot be encoded or decoded: its key is missing (`keyId` names it), it was altered or moved, or it is not encrypted although it must be. Wrong data is never returned.',
+    remedy: 'Open the store with the codec and keys it was written with; restore altered data from a backup.',
   },
   PROJECTION_FAILED: {
     retryable: false,
     meaning:
       "A projection's handler threw; `field` names the projection, `runId` and `runSeq` the event. Nothing was stored.",
-    remedy: 'Fix the handler; `cause` is what it threw.',
+    remedy: 'Fix the handler; `cause` is the error it threw.',
   },
   CONFLICT: {
     retryable: false,
@@ -122,7 +122,7 @@ export const ERROR_CODES = {
   LIMIT_EXCEEDED: {
     retryable: false,
     meaning:
-      "A session, a trace, or a tenant's artifacts without either, has reached the number of artifacts or bytes that its retention allows.",
+      'A limit on the number or bytes of artifacts was reached: that of the session, of the trace, or of artifacts that belong to neither.',
     remedy: 'Delete artifacts, or choose the strategy `lru` or `fifo`.',
   },
   NOT_FOUND: {
@@ -162,12 +162,12 @@ export const ERROR_CODES = {
   },
   SCHEMA_MISMATCH: {
     retryable: false,
-    meaning: 'The data was written by a newer Tidemark than this one can work beside.',
+    meaning: 'The data was written by a version of Tidemark that is too new for this one.',
     remedy: 'Update the tidemark packages.',
   },
   DRIVER_MISSING: {
     retryable: false,
-    meaning: 'An optional package that this URL or command needs is not installed.',
+    meaning: 'This URL or command needs an optional package that is not installed.',
     remedy: 'Install it; the message has the command.',
   },
   DURABILITY_TOO_WEAK: {
@@ -178,7 +178,7 @@ export const ERROR_CODES = {
   ABORTED: {
     retryable: false,
     meaning: 'The call was aborted by its signal before anything was written.',
-    remedy: 'Nothing.',
+    remedy: 'Nothing to do: you aborted it.',
   },
   TIMEOUT: {
     retryable: true,
@@ -207,6 +207,21 @@ export const ERROR_CODES = {
 /** The stable, machine-readable code of an error. */
 export type ErrorCode = keyof typeof ERROR_CODES;
 
+type RetryableCode = {
+  [Code in ErrorCode]: (typeof ERROR_CODES)[Code]['retryable'] extends true ? Code : never;
+}[ErrorCode];
+
+/**
+ * The retryable codes of the table, which the compiler compares with it. The class does not read the table, so that
+ * bundlers omit its texts from clients that do not show them.
+ */
+const RETRYABLE: Readonly<Record<RetryableCode, true>> = {
+  TIMEOUT: true,
+  OVERLOADED: true,
+  UNAVAILABLE: true,
+  OUTCOME_UNKNOWN: true,
+};
+
 /** One fault of a refused value. */
 export interface FieldFault {
   /** The path of the invalid member, of at most 64 characters. */
@@ -227,7 +242,7 @@ export interface ErrorDetails {
   current?: unknown;
   /**
    * For `OUTCOME_UNKNOWN`: the write, to pass to `replay`. Its keys make the retry safe. Absent if the write joined a
-   * transaction of the caller. For `CODEC_FAILED` of `loadPlannerState`: the load, to replay on a store that can decode
+   * transaction of the caller. For `CODEC_FAILED` of `loadPlannerState`: the call, to replay on a store that can decode
    * the pause.
    */
   write?: StoreWrite;
@@ -281,7 +296,7 @@ export class TidemarkError extends Error {
     const { cause, ...rest } = details;
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
-    this.retryable = ERROR_CODES[code].retryable;
+    this.retryable = Object.hasOwn(RETRYABLE, code);
     this.outcome = code === 'OUTCOME_UNKNOWN' ? 'unknown' : 'rejected';
     Object.assign(this, rest);
   }
@@ -312,9 +327,15 @@ export function invalidArgument(field: string, rule: string, received?: unknown)
 function describe(received: unknown): string {
   if (received === undefined) return '';
   if (typeof received === 'string') {
-    const shown = shownArgument(received);
+    const shown = withoutSecrets(received);
     return `, not ${JSON.stringify(shown.length > 60 ? `${shown.slice(0, 60)}…` : shown)}`;
   }
   if (typeof received === 'number' || typeof received === 'boolean' || received === null) return `, not ${received}`;
   return `, not a value of type ${Array.isArray(received) ? 'array' : typeof received}`;
+}
+
+/** Hides the rest of a text that may contain a password. `invalidUrl` shows the harmless parts of a URL. */
+function withoutSecrets(text: string): string {
+  const colon = text.indexOf(':');
+  return colon >= 0 && /:\/\/|[@?]/.test(text.slice(colon)) ? `${text.slice(0, colon + 1)}***` : text;
 }

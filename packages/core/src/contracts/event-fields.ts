@@ -1,13 +1,15 @@
 /**
- * The fields of an event, each described once. The types of events, the columns of SQL engines, exports, archives and
- * the HTTP schema derive from this table. Encoders on hot paths are written by hand in `runs/event-forms.ts`, which
- * does not compile if a field is missing there. Fields without an entry are stored together in `extra`.
+ * A table of the fields of an event. The types of events, the columns of SQL engines, exports, archives and the HTTP
+ * schema derive from this table. Encoders on hot paths are written by hand in `runs/event-forms.ts`, which does not
+ * compile if a field is missing there. Fields without an entry are stored together in `extra`.
  */
 import type { JsonObject } from './common.ts';
 
 /** The description of an event field. */
 export interface EventField {
-  /** `run` names the run; `body` is sent by the producer and covered by the leaf; `store` is assigned by the store. */
+  /**
+   * `run` identifies the run; `body` is sent by the producer and covered by the leaf; `store` is assigned by the store.
+   */
   part: 'run' | 'body' | 'store';
   /**
    * `id` is a text of at most 512 bytes, `time` an RFC 3339 text, `object` a JSON object, `instant` a time that engines
@@ -30,19 +32,19 @@ export const EVENT_FIELDS = {
   runSeq: { part: 'store', type: 'integer', min: 1 },
   /** UUID version 4. */
   eventId: { part: 'body', type: 'uuid' },
-  /** An open set. The eleven lifecycle types change the snapshot. */
+  /** Any name. The eleven lifecycle types change the snapshot. */
   eventType: { part: 'body', type: 'id' },
   /** The producer's clock: RFC 3339 UTC. Returned as the exact text that was sent. */
   emittedAt: { part: 'body', type: 'time' },
-  /** The store's clock: RFC 3339 UTC with milliseconds. Never decreases along `runSeq`. */
+  /** The store's clock: RFC 3339 UTC with milliseconds. Never decreases within a run. */
   persistedAt: { part: 'store', type: 'instant' },
   projectId: { part: 'body', type: 'id' },
   environmentId: { part: 'body', type: 'id' },
   planId: { part: 'body', type: 'id' },
   planVersion: { part: 'body', type: 'id' },
-  /** An integer of at least 1. 1 if the runtime has no such notion. */
+  /** An integer of at least 1. 1 if the runtime does not count engine attempts. */
   engineAttemptId: { part: 'body', type: 'integer', min: 1 },
-  /** An integer of at least 1. Part of the derived idempotency key: a new attempt of a step needs a new one. */
+  /** An integer of at least 1. Part of the derived idempotency key, so each new attempt of a step needs a new value. */
   logicalAttemptId: { part: 'body', type: 'integer', min: 1 },
   /** An opaque key. A second event of the run with the same key is a duplicate of the first. */
   idempotencyKey: { part: 'body', type: 'id' },
@@ -57,6 +59,10 @@ export const EVENT_FIELDS = {
   link: { part: 'store', type: 'digest', internal: true },
   /** Set if the payload was removed. Callers read it as `redacted`. */
   redaction: { part: 'store', type: 'redaction', optional: true, internal: true },
+  /** The format of the chain in the event's commit. Absent for format 1. */
+  chainFormat: { part: 'store', type: 'integer', min: 1, optional: true, internal: true },
+  /** The life of the run that the event belongs to. Absent in the first life. */
+  life: { part: 'store', type: 'integer', min: 2, optional: true, internal: true },
 } as const satisfies Record<string, EventField>;
 
 type Table = typeof EVENT_FIELDS;
@@ -105,13 +111,17 @@ export type CallerFields<Name extends ReadField> = EventFieldsAs<Exclude<Name, O
 };
 
 /** The names of all fields, in the order of the table. */
-export const EVENT_FIELD_NAMES = Object.keys(EVENT_FIELDS) as EventFieldName[];
+export const EVENT_FIELD_NAMES = /* @__PURE__ */ Object.keys(EVENT_FIELDS) as EventFieldName[];
 
 /** The names of the fields that callers read. */
-export const READ_FIELDS = EVENT_FIELD_NAMES.filter((name): name is ReadField => !('internal' in EVENT_FIELDS[name]));
+export const READ_FIELDS = /* @__PURE__ */ EVENT_FIELD_NAMES.filter(
+  (name): name is ReadField => !('internal' in EVENT_FIELDS[name]),
+);
 
 /** The names of the fields that callers send. */
-export const SENT_FIELDS = READ_FIELDS.filter((name): name is SentField => EVENT_FIELDS[name].part !== 'store');
+export const SENT_FIELDS = /* @__PURE__ */ READ_FIELDS.filter(
+  (name): name is SentField => EVENT_FIELDS[name].part !== 'store',
+);
 
 type Present<Fields> = { [K in keyof Fields as null extends Fields[K] ? never : K]: Fields[K] } & {
   [K in keyof Fields as null extends Fields[K] ? K : never]?: NonNullable<Fields[K]>;

@@ -1,4 +1,4 @@
-/** The contracts that both entries for applications export: `index.ts` and `portable.ts`. */
+/** The contracts that both entry points for applications export: `index.ts` and `portable.ts`. */
 export * from './admin.ts';
 export * from './agents.ts';
 export * from './alerts.ts';
@@ -10,6 +10,8 @@ export * from './errors.ts';
 export * from './event-fields.ts';
 export * from './jobs.ts';
 export * from './kv.ts';
+export * from './notices.ts';
+export * from './owners.ts';
 export * from './projections.ts';
 export * from './quarantines.ts';
 export * from './run-appends.ts';

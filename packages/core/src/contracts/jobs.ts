@@ -10,7 +10,8 @@ export const JOB_STATES = ['pending', 'claimed', 'running', 'completed', 'failed
 export type JobState = (typeof JOB_STATES)[number];
 
 /** The states by which jobs are listed: every job state, and `delayed` for pending jobs that are not due yet. */
-export const LISTED_JOB_STATES = [...JOB_STATES, 'delayed'] as const;
+// A pure call: bundlers do not remove an unused list that spreads another.
+export const LISTED_JOB_STATES = /* @__PURE__ */ (() => [...JOB_STATES, 'delayed'] as const)();
 /** A state by which jobs are listed. */
 export type ListedJobState = (typeof LISTED_JOB_STATES)[number];
 
@@ -49,7 +50,7 @@ export interface JobRef {
   taskId: string;
 }
 
-/** A job as readers get it. Times are in milliseconds on the engine's clock. */
+/** A job as calls return it. Times are in milliseconds on the engine's clock. */
 export interface Job extends JobRef {
   /** The key of its KV record. */
   key: string;
@@ -111,13 +112,14 @@ export interface ClaimOptions extends CallOptions {
   lease?: Duration;
   /**
    * Identifies the claim: 1 to 100 of `A–Z a–z 0–9 _ -`, random by default. A retry with the same id returns the job
-   * that the first call took, in its current state, even if the job has ended or another worker has it. It never takes
-   * a second job. The id is remembered for at least five minutes, and for as long as the job is held.
+   * that the first call claimed, in its current state, even if the job has ended or another worker has it. It never
+   * claims a second job. The id is remembered for at least five minutes, and for as long as the job is held.
    */
   claimId?: string;
   /**
-   * Also takes a job whose lease has ended, without waiting for a sweep: the named one, or the next one of the type when
-   * no job is due. Counts a retry as a sweep does; a job without retries left fails and is not returned. Default false.
+   * Also takes a job whose lease has ended, without waiting for a sweep: the named one, or the next one of the type if
+   * no job is due. Counts a retry like a sweep does; a job with no retries left fails and is not returned. Default
+   * false.
    */
   takeExpired?: boolean;
 }
@@ -127,7 +129,9 @@ export type ParkUntil = { until: number } | { delay: Duration };
 
 /** Options of calls that change a job without a claim. */
 export interface JobRequest extends CallOptions {
-  /** Identifies the call: a retry with the same id is not applied again and returns the same. Random by default. */
+  /**
+   * Identifies the call: a retry with the same id is not applied again and returns the same result. Random by default.
+   */
   requestId?: string;
 }
 
@@ -152,10 +156,10 @@ export interface RecoveredJob {
 }
 
 /**
- * Queues work and hands it to workers, with leases and fencing.
+ * A job queue with leases and fencing.
  *
- * At most one claim holds a job at a time. A worker that lost its claim gets `CLAIM_LOST` from every call and must
- * stop. Errors that every call can throw are listed at `Store`.
+ * At most one claim holds a job at a time. If a worker has lost its claim, all its calls fail with `CLAIM_LOST` and it
+ * must stop. Errors that every call can throw are listed at `Store`.
  */
 export interface JobStore {
   /**
@@ -173,10 +177,10 @@ export interface JobStore {
   /** Returns a job, or `null` if there is none. */
   get(job: JobRef, options?: CallOptions): Promise<Job | null>;
   /**
-   * Claims the named job, or the next one of a type, and returns it. Returns `null` if no job is due. With `takeExpired`
-   * it also takes a job whose lease has ended.
+   * Claims the named job, or the next one of a type, and returns it. Returns `null` if no job is due. With
+   * `takeExpired` it also takes a job whose lease has ended.
    *
-   * The next job is the one with the highest priority, then the oldest. The order is approximate while several
+   * The next job is the one with the highest priority, then the oldest one. The order is approximate while several
    * processes claim at once.
    *
    * @throws `INVALID_ARGUMENT` if `worker` is missing.
@@ -227,8 +231,8 @@ export interface JobStore {
    */
   complete(claim: JobClaim, result?: { resultRef?: string; ttl?: Duration }, options?: CallOptions): Promise<Job>;
   /**
-   * Returns the job to the queue, after `delay`, while it has retries left. Fails it for good if it has none, or with
-   * `retry: false`; the record then expires after `ttl`.
+   * Returns the job to the queue after `delay` if it has retries left. Otherwise, or with `retry: false`, the job
+   * becomes `failed` and its record expires after `ttl`.
    *
    * A retry with the same claim returns the same job.
    *
@@ -240,8 +244,8 @@ export interface JobStore {
     options?: CallOptions,
   ): Promise<Job>;
   /**
-   * Returns the job to the queue until a time, without counting a retry and without an error. It is then listed as
-   * `delayed`, keeps its step, and can be claimed once it is due or after `wake`. A time in the past is due at once.
+   * Returns the job to the queue until a given time, without counting a retry or recording an error. It is then listed
+   * as `delayed`, keeps its step, and can be claimed once it is due or after `wake`. A time in the past is due at once.
    *
    * A retry with the same claim returns the job in its current state.
    *
@@ -263,8 +267,8 @@ export interface JobStore {
    */
   wake(job: JobRef, options?: JobRequest): Promise<Job | null>;
   /**
-   * Cancels a job, also one that a worker holds, and returns it. Does not change a job that has ended. Returns `null`
-   * if there is no job.
+   * Cancels a job, even if a worker holds it, and returns it. Does not change a job that has ended. Returns `null` if
+   * there is no job.
    */
   cancel(job: JobRef, options?: JobRequest & { ttl?: Duration }): Promise<Job | null>;
   /**
@@ -292,6 +296,6 @@ export interface JobStore {
    * `overdue` read it: the outcome is then `missed`.
    */
   recover(overdue: OverdueJob, options?: JobRequest): Promise<RecoveredJob>;
-  /** Records that the failure of a job by a sweep was announced. Until then sweeps find the job again. */
+  /** Records that the failure of a job by a sweep was announced. Until then, sweeps keep finding the job. */
   markAnnounced(job: JobRef, options?: CallOptions): Promise<void>;
 }

@@ -4,7 +4,7 @@ import type { CallOptions, Duration, Page, PageOptions } from './common.ts';
 /** A field value to write. Numbers, big integers and booleans are stored as their text. */
 export type KvValue = string | number | bigint | boolean | Uint8Array;
 
-/** A record as readers get it. */
+/** A record as reads return it. */
 export interface KvRecord {
   /** The fields by name, as bytes, in an object without a prototype. Decode them with `textOf` and `numberOf`. */
   fields: Record<string, Uint8Array>;
@@ -12,6 +12,8 @@ export interface KvRecord {
   ttl?: number;
   /** Increases with every change of the record, and is never reused for the key. */
   revision: number;
+  /** The names of the sealed fields. Absent if there are none. */
+  sealed?: string[];
 }
 
 /** The key of a record. */
@@ -37,8 +39,8 @@ export interface KvScanOptions extends CallOptions, KvKeyRange {
   /** Returns the highest keys first. */
   reverse?: boolean;
   /**
-   * Returns `{ key }` without the record. Values are not read, unless the scan has a filter. Pass a literal `true`, from
-   * which the type of the result follows.
+   * Returns `{ key }` without the record. Values are not read, unless the scan has a filter. Pass a literal `true` to
+   * get the matching result type.
    */
   keysOnly?: boolean;
 }
@@ -81,6 +83,19 @@ export interface KvWriteOptions extends CallOptions {
   requestId?: string;
 }
 
+/**
+ * Which fields a write seals. A sealed field is stored through the codec of the store, bound to its tenant, key and
+ * name, and reads return its value as usual. Conditions can only expect it to be absent, filters never match it, and
+ * the fields of jobs cannot be sealed. A later write of the field without this option stores it in plain form.
+ */
+export interface KvSealing {
+  /**
+   * True for all fields of the write, or their names. The store needs a codec that encrypts; otherwise the write fails
+   * with `INVALID_ARGUMENT`.
+   */
+  sealed?: boolean | readonly string[];
+}
+
 /** The result of a write. */
 export interface KvWriteResult {
   /** False if `ifExists` was set and there was no record. */
@@ -103,7 +118,7 @@ export type ScanFilter =
   | { where?: readonly KvPredicate[]; maxResults?: number };
 
 /** Conditions on fields and on the revision, and the fields to write if they hold. */
-export interface KvSwap {
+export interface KvSwap extends KvSealing {
   /** The values that fields must have. `null` means absent. */
   expected?: Record<string, KvValue | null>;
   /** The revision that the record must have. 0 means that there must be no record. */
@@ -124,11 +139,77 @@ export interface KvSwapResult {
   record: KvRecord | null;
 }
 
+/** Conditions of an operation of a batch. */
+export interface KvCondition {
+  /** The values that fields must have. `null` means absent. */
+  expected?: Record<string, KvValue | null>;
+  /** The revision that the record must have. 0 means that there must be no record. */
+  expectedRevision?: number;
+}
+
+/** An operation of a batch: replaces a record, writes some of its fields, or removes it. */
+export type KvOperation =
+  | ({
+      op: 'put';
+      key: string;
+      /** All fields of the record. */
+      fields: Record<string, KvValue>;
+      /** A time to live. Absent: the record does not expire. */
+      ttl?: Duration;
+    } & KvCondition &
+      KvSealing)
+  | ({
+      op: 'setFields';
+      key: string;
+      /** The fields to write. `null` removes a field. */
+      fields: Record<string, KvValue | null>;
+      /** A new time to live. `null` removes it; absent keeps it. */
+      ttl?: Duration | null;
+      /** The record must exist. */
+      ifExists?: boolean;
+    } & KvCondition &
+      KvSealing)
+  | ({ op: 'delete'; key: string } & KvCondition);
+
+/** Options of `batch`. */
+export interface KvBatchOptions extends CallOptions {
+  /**
+   * Identifies the call: for five minutes, a retry with the same id is not applied again and returns the first result,
+   * even if the records have changed since. The ids of batches are scoped to the tenant.
+   */
+  requestId?: string;
+}
+
+/** The outcome of an operation of a batch. */
+export interface KvOperationResult {
+  /** The revision that the operation gave the record, or `null` if there is no record after it. */
+  revision: number | null;
+  /** Whether the record existed before the operation. */
+  existed: boolean;
+}
+
+/** The first operation of a batch whose condition did not hold. */
+export interface KvUnmetCondition {
+  /** Its index among the operations. */
+  index: number;
+  key: string;
+  condition: 'expected' | 'expectedRevision' | 'ifExists';
+  /** The field, if the condition is `expected`. */
+  field?: string;
+  /** The record as it is now, or `null` if there is none. */
+  record: KvRecord | null;
+}
+
+/** The result of a batch: the outcome of each operation in their order, or the condition that did not hold. */
+export type KvBatchResult =
+  | { written: true; results: KvOperationResult[] }
+  | { written: false; unmet: KvUnmetCondition };
+
 /** A change that `watch` reports. */
 export interface KvChange {
   key: string;
   type: 'put' | 'delete' | 'expire';
-  /** The record after the change, or `null` if it is gone. */
+  /** The record after the change, or `null` if it was removed. */
   record: KvRecord | null;
 }
 
@@ -136,9 +217,10 @@ export interface KvChange {
  * Reads and writes records of fields. All calls work in the tenant of the view, or in the tenant `default`.
  *
  * Keys and field names have 1 to 512 UTF-8 bytes. A field larger than `info.limits.fieldBytes` fails with
- * `PAYLOAD_TOO_LARGE`. Reads of a record that does not match its checksum fail with `CORRUPT_VALUE`. A write whose
- * reply is lost fails with `OUTCOME_UNKNOWN` and can be replayed if it has a `requestId`. Errors that every call can
- * throw are listed at `Store`.
+ * `PAYLOAD_TOO_LARGE`. Reading a record that does not match its checksum fails with `CORRUPT_VALUE`; reading a record
+ * with a sealed field that cannot be opened fails with `CODEC_FAILED`. A write whose reply is lost fails with
+ * `OUTCOME_UNKNOWN` and can be replayed if it has a `requestId`. Errors that every call can throw are listed at
+ * `Store`.
  */
 export interface KvStore {
   /**
@@ -157,7 +239,8 @@ export interface KvStore {
    * Writes a record and replaces an existing one completely, including its fields and its time to live. Without `ttl`
    * the record does not expire.
    *
-   * @throws `PAYLOAD_TOO_LARGE`. `INVALID_ARGUMENT` if `fields` is empty: use `delete` to remove a record.
+   * @throws `PAYLOAD_TOO_LARGE`. `INVALID_ARGUMENT` if `fields` is empty (use `delete` to remove a record)
+   * or if fields cannot be sealed.
    *
    * @example
    * await store.kv.put('session.ada', { cart: 'apples', items: 3 }, { ttl: '30m' });
@@ -167,7 +250,7 @@ export interface KvStore {
   put(
     key: string,
     fields: Record<string, KvValue>,
-    options?: KvWriteOptions & { ttl?: Duration },
+    options?: KvWriteOptions & KvSealing & { ttl?: Duration },
   ): Promise<KvWriteResult>;
   /** Removes the record and returns whether it existed. */
   delete(key: string, options?: KvWriteOptions): Promise<boolean>;
@@ -187,7 +270,7 @@ export interface KvStore {
     key: string,
     field: string,
     value: KvValue,
-    options?: KvWriteOptions & { ifExists?: boolean },
+    options?: KvWriteOptions & { ifExists?: boolean; sealed?: boolean },
   ): Promise<KvWriteResult>;
   /**
    * Writes several fields in one step and keeps the others and the time to live. `null` removes a field; a record
@@ -198,13 +281,13 @@ export interface KvStore {
   setFields(
     key: string,
     fields: Record<string, KvValue | null>,
-    options?: KvWriteOptions & { ifExists?: boolean },
+    options?: KvWriteOptions & KvSealing & { ifExists?: boolean },
   ): Promise<KvWriteResult>;
   /**
    * Writes `next` to a field if the field has the bytes of `expected`, and returns whether it did. `null` means absent,
    * for both values.
    *
-   * @throws `PAYLOAD_TOO_LARGE`.
+   * @throws `PAYLOAD_TOO_LARGE`. `INVALID_ARGUMENT` if `expected` is a value and the field is sealed.
    *
    * @example
    * console.log(await store.kv.compareAndSwap('leader', 'node', null, 'node-1')); // true
@@ -215,13 +298,13 @@ export interface KvStore {
     field: string,
     expected: KvValue | null,
     next: KvValue | null,
-    options?: KvWriteOptions,
+    options?: KvWriteOptions & { sealed?: boolean },
   ): Promise<boolean>;
   /**
    * Compares several fields, the revision, or both, and writes several fields if they match, in one step. Returns the
-   * current record in either case.
+   * current record in either case; after a write, without sealed fields that cannot be opened.
    *
-   * @throws `PAYLOAD_TOO_LARGE`.
+   * @throws `PAYLOAD_TOO_LARGE`. `INVALID_ARGUMENT` if a value is expected of a sealed field.
    *
    * @example
    * await store.kv.put('stock.apple', { left: 3 });
@@ -234,11 +317,32 @@ export interface KvStore {
    * }
    */
   swap(key: string, change: KvSwap, options?: CallOptions): Promise<KvSwapResult>;
+  /**
+   * Writes up to 25 records in one step: all operations, or none if a condition of one of them does not hold. No reader
+   * sees only some of them.
+   *
+   * Each operation has its own key. Keys, field names and values, including expected values, may have at most 1 MiB in
+   * total.
+   *
+   * @throws `UNSUPPORTED` if the store lacks the capability `kv.atomicBatch`. `INVALID_ARGUMENT` for more than 25
+   * operations or a repeated key. `PAYLOAD_TOO_LARGE`.
+   *
+   * @example
+   * await store.kv.put('account.ada', { balance: 10 });
+   * await store.kv.put('account.bob', { balance: 0 });
+   * const result = await store.kv.batch([
+   *   { op: 'setFields', key: 'account.ada', expected: { balance: 10 }, fields: { balance: 7 } },
+   *   { op: 'setFields', key: 'account.bob', expected: { balance: 0 }, fields: { balance: 3 } },
+   *   { op: 'put', key: 'transfer.1', expectedRevision: 0, fields: { amount: 3 } },
+   * ]);
+   * console.log(result.written ? 'transferred' : `${result.unmet.key} has changed`); // transferred
+   */
+  batch(operations: readonly KvOperation[], options?: KvBatchOptions): Promise<KvBatchResult>;
   /** Sets a new time to live, or removes it with `null`. Returns whether the record exists. */
   touch(key: string, ttl: Duration | null, options?: KvWriteOptions): Promise<boolean>;
   /**
-   * Yields the records whose key starts with the prefix, in byte order of keys, each at most once. `from` and `to` limit
-   * the keys further. Reads about as many records as it yields.
+   * Yields the records whose key starts with the prefix, in byte order of keys, each at most once. `from` and `to`
+   * limit the keys further. Reads about as many records as it yields.
    *
    * Omits records that do not match their checksum, and then fails after the last of the others. With `keysOnly` and
    * without a filter, values are not checked.
@@ -265,8 +369,8 @@ export interface KvStore {
   ): AsyncIterable<KvKey>;
   scan(prefix: string, filter?: ScanFilter, options?: KvScanOptions): AsyncIterable<KvEntry>;
   /**
-   * Returns a page of such a scan: 1 to 1 000 matches, default 100. A page ends early after about 4 MiB of values.
-   * `damaged` lists the keys of records that do not match their checksum.
+   * Returns a page of the entries that `scan` yields: 1 to 1 000 matches, default 100. A page ends early after about 4
+   * MiB of values. `damaged` lists the keys of records that do not match their checksum.
    *
    * @throws `INVALID_ARGUMENT` for a cursor of a scan in the other direction.
    */
@@ -287,10 +391,10 @@ export interface KvStore {
    * Deletes records whose key starts with the prefix, in byte order of keys: up to `limit` in one step, default 100, at
    * most 1 000. Returns `next` while more records follow.
    *
-   * A record that is written after the step has passed its key stays. A retry of a step starts at the same key again
-   * and deletes what it finds, including records written since.
+   * A record that is written after its key was passed stays. A retry of a step starts again at the same key and also
+   * deletes records written since.
    *
-   * @throws `INVALID_ARGUMENT` for an empty prefix, because all keys of a tenant include records of the library.
+   * @throws `INVALID_ARGUMENT` for an empty prefix, because that would include the library's own records.
    *
    * @example
    * for (const name of ['a', 'b', 'c']) await store.kv.put(`draft.${name}`, { name });
@@ -305,8 +409,8 @@ export interface KvStore {
    */
   deletePrefix(prefix: string, options?: KvDeletePrefixOptions): Promise<KvDeleted>;
   /**
-   * Yields changes of records under a prefix from now on. Ends without an error when `signal` aborts or the store is
-   * closed.
+   * Yields changes to records under a prefix, starting with the time of the call. Ends without an error when `signal`
+   * aborts or the store is closed.
    *
    * @throws `OVERLOADED` if the reader falls too far behind: scan the prefix and watch again.
    *

@@ -1,4 +1,4 @@
-/** Projections: your own state per run, folded from its events and stored beside them. */
+/** Projections: your own state per run, folded from its events and stored with them. */
 import type { CallOptions } from './common.ts';
 import type { NamedProjection } from './run-appends.ts';
 import type { DefinedEvent, LifecycleEventType, RunEventRecord } from './run-events.ts';
@@ -42,7 +42,7 @@ export type Blame = Record<string, number>;
 
 /** The progress of a rebuild. */
 export interface RebuildProgress {
-  /** The number of runs checked, including those of the second pass. */
+  /** The number of runs checked. A run counts once in each pass. */
   runs: number;
   /** The number of runs whose state was out of date and was refreshed. */
   refreshed: number;
@@ -54,7 +54,10 @@ export interface RebuildReport extends RebuildProgress {
   activeVersion: number;
 }
 
-/** A point of a rebuild: after checking a page of runs, storing a state, checking all runs, switching the version. */
+/**
+ * A point in a rebuild: a page of runs was checked, a state was stored, all runs were checked, the version was
+ * switched.
+ */
 export type RebuildPoint = 'looked' | 'refreshed' | 'passed' | 'switched';
 
 /** Options of `rebuild`. */

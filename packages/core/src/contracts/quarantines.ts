@@ -1,7 +1,7 @@
 /** Quarantined runs: runs in which damage was found. */
 import type { PageOptions } from './common.ts';
 
-/** A run that is damaged from a sequence on, or that was repaired and released. */
+/** A run that is damaged from some sequence onwards, or that was repaired and released. */
 export interface QuarantinedRun {
   tenantId: string;
   runId: string;

@@ -1,4 +1,4 @@
-/** Events of runs: as producers send them, as they are stored, and as readers with definitions get them. */
+/** Events of runs: as producers send them, as they are stored, and as readers with event definitions get them. */
 import type { CallerFields, ReadField, SentField } from './event-fields.ts';
 import type { EventSchemas, OutputOf } from './schemas.ts';
 
@@ -11,7 +11,7 @@ export interface RunArtifact {
   expiresAt?: string;
 }
 
-/** Optional fields that Tidemark defines in addition to those of the specification. */
+/** Optional fields that Tidemark defines in addition to the fields of the specification. */
 export interface RunEventExtensions {
   /** A small map of text to text. `listRuns` filters by the labels of a run's first event. */
   labels?: Record<string, string>;

@@ -13,13 +13,18 @@ export interface RunDefaults {
   planId?: string;
   planVersion?: string;
   labels?: Record<string, string>;
+  /**
+   * The life of the run that the handle is bound to. Appends pass this life, and reads treat a run in any other life as
+   * unknown. Default: appends go to life 1, reads to the current life.
+   */
+  life?: number;
   /** Projections whose states every append of the handle writes in its transaction; see `AppendOptions`. */
   projections?: readonly NamedProjection[];
 }
 
 /** Fields of the event and options of one append through a handle. They replace the defaults of the handle. */
 export type HandleEventFields = Partial<Omit<RunEventEnvelope, 'runId' | 'eventType' | 'payload'>> & {
-  /** Names the event within its run: a second append with the same key stores nothing. */
+  /** Identifies the event within its run: a second append with the same key stores nothing. */
   idempotencyKey?: string;
 } & AppendOptions;
 
@@ -27,8 +32,8 @@ export type HandleEventFields = Partial<Omit<RunEventEnvelope, 'runId' | 'eventT
 export interface RunHandle {
   readonly runId: string;
   /**
-   * Appends an event and returns its position. Creates a new `eventId` and sets `emittedAt` unless `fields` has them.
-   * `fields` also takes the options of an append, such as `expectedSeq`.
+   * Appends an event and returns its position. Creates a new `eventId` and sets `emittedAt` unless `fields` contains
+   * them. `fields` also accepts the options of an append, such as `expectedSeq`.
    *
    * Lifecycle types of runs and steps, except `RunPaused` and `RunResumed`, are stored once per attempt: a second
    * `StepStarted` of the same step is a duplicate unless it has another `logicalAttemptId`. All other types are stored

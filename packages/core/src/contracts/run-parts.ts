@@ -15,12 +15,17 @@ interface ExportedValues {
 }
 
 /**
- * A stored event to archive or copy. It has the texts that were hashed, so that the chain can be verified anywhere.
- * Payloads stay encoded by the codec.
+ * A stored event to archive or copy. It contains the exact texts that were hashed, so that the chain can be verified
+ * anywhere. Payloads stay encoded by the codec.
  */
-export interface ExportedEvent extends EventFieldsAs<Exclude<StoredField, 'redaction'>, ExportedValues> {
+export interface ExportedEvent
+  extends EventFieldsAs<Exclude<StoredField, 'redaction' | 'chainFormat' | 'life'>, ExportedValues> {
   /** Set if the payload was removed. `payloadHash` is the SHA-256 of its text, in hex. */
   redaction?: Redaction & { payloadHash: string };
+  /** The format of the chain in the event's commit. Absent for format 1. */
+  chainFormat?: number;
+  /** The life of the run. Absent for life 1. */
+  life?: number;
 }
 
 /** The data of a run besides its events, as of its last event. */
@@ -39,13 +44,15 @@ export interface ExportedRun {
   updatedAt: string;
   labels: Record<string, string>;
   parentRunId: string | null;
+  /** The life of the run. Absent for life 1. */
+  life?: number;
   /** The run's `rewrites` when the export began. Absent in exports of older versions. */
   rewrites?: number;
 }
 
 /** A part of an exported run. It is plain JSON. */
 export interface RunPart {
-  /** The same in every part of one export. */
+  /** The same in every part of an export. */
   run: ExportedRun;
   events: ExportedEvent[];
   isLast: boolean;

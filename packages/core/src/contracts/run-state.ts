@@ -1,11 +1,12 @@
-/** The snapshot of a run: the state that its events add up to. */
+/** The snapshot of a run: its state, folded from its events. */
 import type { RunArtifact } from './run-events.ts';
 
 /** Statuses of runs that have ended. */
 export const ENDED_RUN_STATUSES = ['COMPLETED', 'FAILED', 'CANCELLED'] as const;
 
 /** All statuses of a run. */
-export const RUN_STATUSES = ['PENDING', 'RUNNING', 'PAUSED', ...ENDED_RUN_STATUSES] as const;
+// A pure call: bundlers do not remove an unused list that spreads another.
+export const RUN_STATUSES = /* @__PURE__ */ (() => ['PENDING', 'RUNNING', 'PAUSED', ...ENDED_RUN_STATUSES] as const)();
 
 /** The status of a run. */
 export type RunStatus = (typeof RUN_STATUSES)[number];
@@ -76,6 +77,8 @@ export interface RunSnapshot {
   /** `STALE` after `markStale`, until the snapshot is refreshed. */
   freshness: 'FRESH' | 'STALE';
   projectedAt: string;
+  /** The life of the run. Absent in its first life. */
+  life?: number;
   /** The number of events that were redacted when they were folded. Absent if there are none. */
   redactions?: number;
   /** Increases with every snapshot that is stored for the run. */

@@ -1,5 +1,6 @@
 /** Runs: an append-only event log per run. The store is the append authority: it assigns sequences and times. */
 import type { CallOptions, Duration, Page, PageOptions } from './common.ts';
+import type { RunNotice } from './notices.ts';
 import type { HeldRun, ListQuarantinedOptions, QuarantinedRun } from './quarantines.ts';
 import type { AppendOptions, AppendResult } from './run-appends.ts';
 import type { EventDefinitions, RunEventInput, RunEventRecord } from './run-events.ts';
@@ -17,8 +18,14 @@ export interface RunReadOptions extends CallOptions {
   tenantId?: string;
 }
 
+/** Options of calls that can be confined to one life of a run. */
+export interface RunLifeOptions extends RunReadOptions {
+  /** The life of the run. If the run is in another life, the call treats it as unknown. Default: the current life. */
+  life?: number;
+}
+
 /** Options of `tail`. */
-export interface TailOptions extends RunReadOptions {
+export interface TailOptions extends RunLifeOptions {
   /** Returns only events after this sequence. Default 0. */
   afterSeq?: number;
   /** The number of events per page: 1 to 10 000, default 1 000. */
@@ -30,8 +37,8 @@ export interface FetchOptions extends TailOptions {
   /** Returns only events before this sequence. Default: no bound. */
   beforeSeq?: number;
   /**
-   * Which events come first. Default `oldest`. With `newest`, a page begins with the last event before `beforeSeq`; pass
-   * the sequence of its last event as `beforeSeq` to continue.
+   * Which events come first. Default `oldest`. With `newest`, a page begins with the last event before `beforeSeq`;
+   * pass the sequence of its last event as `beforeSeq` to continue.
    */
   order?: 'newest' | 'oldest';
 }
@@ -71,6 +78,8 @@ export interface RunSummary {
   /** The labels of the first event. */
   labels: Record<string, string>;
   parentRunId?: string;
+  /** The life of the run. Absent in its first life. */
+  life?: number;
 }
 
 /** The last sequence of a run, and a counter of changes to its stored events. */
@@ -79,10 +88,12 @@ export interface RunPosition {
   runId: string;
   lastEventSeq: number;
   /**
-   * Changes with every redaction and every restore. A copy or state that was made from the events is current while both
-   * this and `lastEventSeq` are unchanged. The numbers of two stores are not comparable.
+   * Changes with every redaction, every restore and every new life. A copy of the events, or a state derived from them,
+   * is current while both `rewrites` and `lastEventSeq` are unchanged. The values of two stores are not comparable.
    */
   rewrites: number;
+  /** The life of the run. Absent in its first life. */
+  life?: number;
 }
 
 /** Selects runs. A run matches if it meets all conditions. */
@@ -96,6 +107,11 @@ export interface RunFilter {
   parentRunId?: string;
   /** Labels that the run must have; it may have others. */
   labels?: Record<string, string>;
+  /**
+   * Selects runs by the adapter that owns them. The name of an adapter, such as `claude`, selects its runs; `any`
+   * selects all runs. If absent, selects the runs that belong to no adapter, unless `labels` names an owner.
+   */
+  owner?: string;
   /** Created at or after this time: RFC 3339. */
   createdAfter?: string;
   /** Created before this time: RFC 3339. */
@@ -108,8 +124,24 @@ export interface RunFilter {
 
 /** Options of `listRuns`: 1 to 1 000 runs per page, default 100. */
 export interface ListRunsOptions extends RunFilter, PageOptions {
-  /** The order of creation. Default `newest` first. */
+  /** Which runs come first. Default `newest`. */
   order?: 'newest' | 'oldest';
+  /**
+   * The time by which runs are ordered: their creation, the default, or their last event. `updatedAt` needs the
+   * capability `runs.listByUpdate`.
+   *
+   * If a run receives an event while you page, its position in the list changes. With `newest` it moves to the front:
+   * it is returned once or not at all. With `oldest` it moves to the end: it is returned again with its new state, and
+   * no run is missed.
+   */
+  orderBy?: 'createdAt' | 'updatedAt';
+}
+
+/** The result of `countRuns`. */
+export interface RunCount {
+  count: number;
+  /** False if there may be more: `count` is then the least number of matching runs. */
+  exact: boolean;
 }
 
 /** The result of `verify`. */
@@ -122,6 +154,8 @@ export interface VerifyReport {
   events: number;
   /** The last link, in hex. Runs with the same link have the same history. */
   head: string;
+  /** The life of the run. Absent in its first life. */
+  life?: number;
   /** The first damaged or missing event. */
   problem?: { runSeq: number; reason: string };
   /** A field of the summary in `listRuns` that differs from the events. Absent if all are correct. */
@@ -146,19 +180,28 @@ export interface FeedItem {
   /** Pass this as `cursor` to continue after the event. */
   cursor: string;
   event: RunEventRecord;
+  /** The life of the run that the event belongs to. Absent in its first life. */
+  life?: number;
   /**
    * True for an event of a run that was quarantined and then released. The feed repeats such a run from the sequence at
    * which the quarantine began. Handle the event only if its sequence follows the last one you handled of its run. You
-   * have handled a lower one already. A higher one appears again later in the feed, because your cursor had not reached
-   * the quarantine yet.
+   * have already handled events with a lower sequence. Events with a higher sequence appear again later in the feed,
+   * because your cursor had not reached the quarantine yet.
    */
   released?: true;
 }
 
+/** A notice of the feed, for readers that ask for notices. */
+export interface NoticeItem {
+  /** Pass this as `cursor` to continue after the notice. */
+  cursor: string;
+  notice: RunNotice;
+}
+
 /** A page of the feed. The feed has no end: `next` continues after this page at any later time. */
-export interface FeedPage {
-  /** May be empty although more follow, if the filter or the view excluded every event that was read. */
-  items: FeedItem[];
+export interface FeedPage<Item = FeedItem> {
+  /** May be empty even if more follow, if the filter or the view excluded every event that was read. */
+  items: Item[];
   /**
    * The `cursor` of the following page. Absent only while the store has no events. If it equals the `cursor` you
    * passed, you are up to date.
@@ -181,17 +224,24 @@ export interface FeedOptions extends CallOptions {
   unreadable?: 'skip';
 }
 
+/** Options of `feed` and `feedPage` for readers that may also receive notices. */
+export interface NoticeFeedOptions extends FeedOptions {
+  /** True to receive notices between the events. Needs the capability `runs.notices`. */
+  notices: boolean;
+}
+
 /**
  * Appends events to runs and reads them back.
  *
  * Every read of events verifies the hash chain and throws `CORRUPT_EVENT` instead of returning damaged data. Reads of
- * an archived run throw `RUN_ARCHIVED`; its `archive` names the location. Deleted and unknown runs are alike for
- * readers. Errors that every call can throw are listed at `Store`.
+ * an archived run throw `RUN_ARCHIVED`; `archive` is the location. For readers, deleted runs are the same as unknown
+ * runs. Errors that every call can throw are listed at `Store`.
  */
 export interface RunStore {
   /**
    * Appends an event and returns its position. Only `runId` and `eventType` are required; `RunEventInput` lists the
-   * values of missing fields. They are filled in once per call: a retry by `replay` or `withRetries` sends the same ids.
+   * values of missing fields. They are filled in once per call: a retry by `replay` or `withRetries` sends the same
+   * ids.
    *
    * An event whose idempotency key is already stored in the run is a duplicate: nothing is written, and the result is
    * the position of the stored event, even if `expectedSeq` no longer matches. Without an `idempotencyKey` the store
@@ -202,11 +252,13 @@ export interface RunStore {
    * - For all other types the key is the `eventId`. Every append is a new event unless it has the same `idempotencyKey`
    *   or the same `eventId` as an earlier one.
    *
-   * @throws `INVALID_ARGUMENT` if a field is invalid; `errors` has all faults of the event, at most 20. `SEQ_CONFLICT` if `expectedSeq` is not the last sequence of the run; `current` is. `SCOPE_MISMATCH` if the
-   * run belongs to another project or environment. `RUN_DELETED` or `RUN_ARCHIVED` if the run was removed.
-   * `INVALID_TRANSITION` if `rejectInvalidTransitions` is set and the run does not allow the event. `INVALID_PAYLOAD`
-   * if the payload is not plain JSON, `PAYLOAD_TOO_LARGE` if it exceeds `info.limits`. `PROJECTION_FAILED` if a handler
-   * of `projections` throws. `OUTCOME_UNKNOWN` if the event may have been stored: call `replay` with `error.write`.
+   * @throws `INVALID_ARGUMENT` if a field is invalid; `errors` lists all faults of the event, at most 20.
+   * `SEQ_CONFLICT` if `expectedSeq` is not the last sequence of the run, which is in `current`. `SCOPE_MISMATCH` if the
+   * run belongs to another project or environment. `RUN_DELETED` or `RUN_ARCHIVED` if the run was removed. `CONFLICT`
+   * if `life` has not begun, or is `new` while the run is live. `INVALID_TRANSITION` if `rejectInvalidTransitions` is
+   * set and the run does not allow the event. `INVALID_PAYLOAD` if the payload is not plain JSON, `PAYLOAD_TOO_LARGE`
+   * if it exceeds `info.limits`. `PROJECTION_FAILED` if a handler of `projections` throws. `OUTCOME_UNKNOWN` if the
+   * event may have been stored: call `replay` with `error.write`.
    *
    * @example
    * const event = { runId: 'order-42', eventType: 'RunStarted', payload: { by: 'ada' } };
@@ -226,7 +278,8 @@ export interface RunStore {
    * run is refused and another may have been written, the call fails with `OUTCOME_UNKNOWN`; `runId` and `cause` name
    * the refusal. A retry returns the results, or fails with that refusal. Keys work as in `appendEvent`.
    *
-   * @throws The codes of `appendEvent`. `INVALID_ARGUMENT` if `expectedSeq` is used with events of several runs.
+   * @throws The codes of `appendEvent`. `INVALID_ARGUMENT` if `expectedSeq` or `life` is used with events of several
+   * runs.
    *
    * @example
    * const newEvent = (eventType: string) => ({ runId: 'order-42', eventType });
@@ -264,7 +317,8 @@ export interface RunStore {
   /**
    * Yields all events of a run, then each new one when it is stored. Never skips or repeats an event.
    *
-   * Waits for a run that does not exist yet. Ends without an error when `signal` aborts or the store is closed.
+   * Waits for a run that does not exist yet. Yields the events of one life: the given life, or the life of the first
+   * event that it reads. Ends without an error when `signal` aborts or the store is closed.
    *
    * @throws The codes of `fetchEvents`.
    *
@@ -284,7 +338,7 @@ export interface RunStore {
    *
    * @throws `RUN_ARCHIVED`.
    */
-  getSnapshot(runId: string, options?: RunReadOptions): Promise<RunSnapshot | null>;
+  getSnapshot(runId: string, options?: RunLifeOptions): Promise<RunSnapshot | null>;
   /**
    * Returns the current snapshot, or the snapshot as it was right after `atSeq`.
    *
@@ -298,7 +352,7 @@ export interface RunStore {
    * const before = await store.runs.projectSnapshot('order-42', { atSeq: 1 });
    * console.log(now.status, before.status); // COMPLETED RUNNING
    */
-  projectSnapshot(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<RunSnapshot>;
+  projectSnapshot(runId: string, options?: RunLifeOptions & { atSeq?: number }): Promise<RunSnapshot>;
   /**
    * Folds new events into the stored snapshot, stores the result as `FRESH` and returns it. With `full`, replaces the
    * stored snapshot with one folded from the first event.
@@ -314,9 +368,9 @@ export interface RunStore {
   markStale(runId: string, options?: RunReadOptions): Promise<boolean>;
   /**
    * Copies the events of a run up to a sequence into a new run. The copies keep types, payloads and `emittedAt`, and
-   * get ids and keys of their own.
+   * get new ids and keys.
    *
-   * Repeating a fork changes nothing, and continues one that was interrupted.
+   * Calling it again changes nothing, or continues an interrupted fork.
    *
    * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED`. `CONFLICT` if `toRunId` exists and is not this fork. `RUN_DELETED` if
    * `toRunId` was deleted. `INVALID_ARGUMENT` if `atSeq` is beyond the last event.
@@ -332,27 +386,47 @@ export interface RunStore {
   /**
    * Returns a page of runs that match the filter, newest first by default.
    *
-   * Omits runs whose summary is damaged; `listQuarantined` names them.
+   * Omits runs whose summary is damaged; `listQuarantined` lists them.
+   *
+   * @throws `UNSUPPORTED` for `orderBy: 'updatedAt'` if the store lacks the capability `runs.listByUpdate`.
+   *
+   * @example
+   * for (const runId of ['order-42', 'order-43']) await store.runs.handle(runId).append('RunStarted');
+   * await store.runs.handle('order-42').append('OrderPaid');
+   * const { items } = await store.runs.listRuns({ orderBy: 'updatedAt', limit: 1 });
+   * console.log(items.length); // 1
    */
   listRuns(options?: ListRunsOptions): Promise<Page<RunSummary>>;
+  /**
+   * Counts the runs that match the filter, and reports whether the count is exact. One call counts at most 10 000 runs,
+   * in at most half of its time limit; then `exact` is false and `count` means "at least". A run whose summary is
+   * damaged is not counted, and the count is not exact.
+   *
+   * @example
+   * await store.runs.handle('order-42').append('RunStarted');
+   * await store.runs.handle('order-43').append('RunQueued');
+   * console.log(await store.runs.countRuns({ status: 'RUNNING' })); // { count: 1, exact: true }
+   */
+  countRuns(filter?: RunFilter & CallOptions): Promise<RunCount>;
   /**
    * Returns the last sequence of a run, or 0 for an unknown run.
    *
    * @throws `RUN_ARCHIVED`.
    */
-  headSeq(runId: string, options?: RunReadOptions): Promise<number>;
+  headSeq(runId: string, options?: RunLifeOptions): Promise<number>;
   /**
    * Returns the last sequence of a run together with its `rewrites`, or `null` for an unknown run.
    *
    * @throws `RUN_ARCHIVED`.
    */
-  position(runId: string, options?: RunReadOptions): Promise<RunPosition | null>;
+  position(runId: string, options?: RunLifeOptions): Promise<RunPosition | null>;
   /**
    * Recomputes the hash chain of a run, compares its stored snapshot and its summary in `listRuns` with the events, and
-   * reports the first thing that is wrong. Damage is reported, not thrown.
+   * reports the first problem. Damage is reported, not thrown.
    *
-   * Replaces a wrong snapshot and quarantines a damaged run. A loss of the last events together with the head leaves no
-   * trace in the run: only a reader that saw the later head can report it, as the alert `HEAD_WENT_BACK`.
+   * Replaces a wrong snapshot and quarantines a damaged run. If the last events are lost together with the head,
+   * nothing in the run shows the loss. Only a process that has seen the later head can report it, with the alert
+   * `HEAD_WENT_BACK`.
    *
    * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED`.
    *
@@ -366,18 +440,20 @@ export interface RunStore {
   listQuarantined(options?: ListQuarantinedOptions): Promise<Page<QuarantinedRun>>;
   /**
    * Releases a quarantined run after it was repaired. Verifies the run from its first event. Every feed then returns
-   * its events from `fromSeq` on, in order and marked `released`. A run that is already released is returned unchanged.
+   * its events from `fromSeq` onwards, in order and marked `released`. A run that is already released is returned
+   * unchanged.
    *
    * @throws `CORRUPT_EVENT` while the run is still damaged: it stays quarantined. `NOT_FOUND` if it was never
    * quarantined. `RUN_NOT_FOUND` if the run no longer exists.
    */
   releaseRun(runId: string, options?: RunReadOptions): Promise<QuarantinedRun>;
   /**
-   * Deletes a run and returns whether it existed. A tombstone stays, so that late appends fail with `RUN_DELETED`.
+   * Deletes a run and returns whether it existed. A tombstone stays, so that late appends fail with `RUN_DELETED`. An
+   * append with `life: 'new'` begins the next life of the run. With `life`, deletes only that life.
    *
    * @throws `SEQ_CONFLICT` if `expectedSeq` is given and is not the last sequence of the run.
    */
-  deleteRun(runId: string, options?: RunReadOptions & { expectedSeq?: number }): Promise<boolean>;
+  deleteRun(runId: string, options?: RunLifeOptions & { expectedSeq?: number }): Promise<boolean>;
   /**
    * Yields a run as it is now, in parts of up to 1 000 events. Verifies the events as it reads them. `restoreRun` takes
    * the parts.
@@ -391,12 +467,13 @@ export interface RunStore {
    *
    * A retry continues an interrupted restore. The run is not readable until the last part is stored. Restored events
    * obey the limits and rules of appended ones. With `keepEncoded`, encoded payloads are stored without decoding them,
-   * for copies in stores without the keys: reading them fails with `CODEC_FAILED`.
+   * for copies in stores that do not have the keys. Reading such payloads fails with `CODEC_FAILED`.
    *
-   * @throws `CONFLICT` if a different run with that id exists, or the run has grown since the export. `RUN_DELETED` if
-   * it was deleted, unless `overDeleted` is set. `INVALID_ARGUMENT` for parts that are malformed, incomplete or out of
-   * order, and for times more than 5 minutes ahead of the store's clock. `CORRUPT_EVENT` if an event does not match the
-   * chain. `INVALID_PAYLOAD` if this store's codec cannot decode a payload.
+   * @throws `CONFLICT` if a different run with that id exists, the run has grown since the export, or a later life of
+   * the run has begun. `RUN_DELETED` if it was deleted, unless `overDeleted` is set. `INVALID_ARGUMENT` for parts that
+   * are malformed, incomplete or out of order, and for times more than 5 minutes ahead of the store's clock.
+   * `CORRUPT_EVENT` if an event does not match the chain. `INVALID_PAYLOAD` if this store's codec cannot decode a
+   * payload.
    */
   restoreRun(
     parts: AsyncIterable<RunPart> | Iterable<RunPart>,
@@ -404,9 +481,9 @@ export interface RunStore {
   ): Promise<RestoreResult>;
   /**
    * Removes a run that was exported to an archive, and returns whether it existed. Later calls fail with `RUN_ARCHIVED`
-   * and the `location`. `restoreRun` brings the run back.
+   * and the `location`. Use `restoreRun` to restore it.
    *
-   * Pass the `lastEventSeq` and `rewrites` of the export: the call then fails if the run changed since. Without
+   * Pass the `lastEventSeq` and `rewrites` of the export: the call then fails if the run has changed since. Without
    * `expectedRewrites`, a payload that was redacted after the export would survive in the archive.
    *
    * @throws `SEQ_CONFLICT` if `expectedSeq` is not the last sequence. `CONFLICT` if `expectedRewrites` is not the
@@ -429,7 +506,7 @@ export interface RunStore {
   /** Returns the location of an archived run, or `null` for any other run. */
   archiveLocation(runId: string, options?: RunReadOptions): Promise<string | null>;
   /**
-   * Removes the payload of an event for good, also from the stored snapshot and the states of projections, and returns
+   * Permanently removes the payload of an event, including from the stored snapshot and projection states, and returns
    * whether the event exists. The chain stays valid. The event records who redacted it, when and why; a second
    * redaction does not change that.
    *
@@ -441,13 +518,32 @@ export interface RunStore {
     options: RunReadOptions & { by: string; reason: string },
   ): Promise<boolean>;
   /**
+   * Yields events and notices. Notices report changes of whole runs and of stored events. A notice follows the events
+   * it concerns; `restored` and `released` precede the events that the feed yields again. A notice may be repeated. The
+   * filter `eventTypes` applies only to events. A cursor from a feed with notices also works without notices, and vice
+   * versa.
+   *
+   * @throws The codes of the overload without notices. `UNSUPPORTED` if the store lacks the capability `runs.notices`.
+   *
+   * @example
+   * const run = store.runs.handle('order-42');
+   * await run.append('RunStarted');
+   * await store.runs.deleteRun('order-42');
+   * for await (const item of store.runs.feed({ notices: true })) {
+   *   if ('event' in item) continue;
+   *   console.log(item.notice.kind, item.notice.runId); // deleted order-42
+   *   break;
+   * }
+   */
+  feed(options: NoticeFeedOptions): AsyncIterable<FeedItem | NoticeItem>;
+  /**
    * Yields the events of all runs, then each new one. Events of one run are in order. Skips quarantined runs.
    *
    * Store the `cursor` of the last item you handled, and pass it to continue. Ends without an error when `signal`
    * aborts or the store is closed.
    *
    * @throws `INVALID_ARGUMENT` if `cursor` is malformed. `CODEC_FAILED` if a payload cannot be decoded and `unreadable`
-   * is not `skip`. `TENANT_MISMATCH` if a view is asked for another tenant.
+   * is not `skip`. `TENANT_MISMATCH` if the filter of a view names another tenant.
    *
    * @example
    * await store.runs.handle('order-42').append('RunStarted');
@@ -464,6 +560,12 @@ export interface RunStore {
    * }
    */
   feed(options?: FeedOptions): AsyncIterable<FeedItem>;
+  /**
+   * Returns a page of events and notices, at most `limit` together.
+   *
+   * @throws The codes of `feed`.
+   */
+  feedPage(options: NoticeFeedOptions & { limit?: number; wait?: Duration }): Promise<FeedPage<FeedItem | NoticeItem>>;
   /**
    * Returns a page of the feed. Reads up to `limit` events: 1 to 10 000, default 1 000.
    *

@@ -12,24 +12,29 @@ import type { RunStore } from './runs.ts';
 /** The version of the run contract that every store implements. */
 export const CONTRACT_VERSION = '2.0.0';
 
-/** All capabilities that a store can have. `info.capabilities` lists those of a store. */
-export const CAPABILITIES = [
-  'runs',
-  'runs.denseSequences',
-  'runs.feed',
-  'runs.transactions',
-  'runs.redaction',
-  'runs.inlineProjections',
-  'kv',
-  'kv.watch',
-  'jobs',
-  ...AGENT_PARTS,
-  'sessions',
-  'artifacts',
-  'admin',
-  'payloadCodec',
-  'reopen',
-] as const;
+/** All capabilities that a store can have. `info.capabilities` lists the capabilities of one store. */
+// A pure call: bundlers do not remove an unused list that spreads another.
+export const CAPABILITIES = /* @__PURE__ */ (() =>
+  [
+    'runs',
+    'runs.denseSequences',
+    'runs.feed',
+    'runs.transactions',
+    'runs.redaction',
+    'runs.notices',
+    'runs.listByUpdate',
+    'runs.inlineProjections',
+    'kv',
+    'kv.watch',
+    'kv.atomicBatch',
+    'jobs',
+    ...AGENT_PARTS,
+    'sessions',
+    'artifacts',
+    'admin',
+    'payloadCodec',
+    'reopen',
+  ] as const)();
 
 /**
  * A capability of a store. `payloadCodec`: payloads can be encoded by a codec, such as encryption. `reopen`: stored
@@ -39,7 +44,7 @@ export type Capability = (typeof CAPABILITIES)[number];
 /** Whether a store has each capability. */
 export type Capabilities = Readonly<Record<Capability, boolean>>;
 
-/** The worst failure that an acknowledged write survives on this backend as it is configured now. */
+/** The worst failure that an acknowledged write survives with the backend's current configuration. */
 export type Durability = 'none' | 'process-crash' | 'host-crash' | 'node-loss' | 'unknown';
 
 /** The maximum sizes of values. Larger ones are refused with `PAYLOAD_TOO_LARGE`. */
@@ -89,8 +94,8 @@ export interface DoctorReport {
 /** Options of `doctor`. */
 export interface DoctorOptions extends CallOptions {
   /**
-   * Also reads everything that is stored and compares it with chains and checksums. Takes long; `admin.check` does it
-   * in steps.
+   * Also reads everything that is stored and compares it with chains and checksums. This can take long; `admin.check`
+   * does it in steps.
    */
   deep?: boolean;
   /** Also examines files and indexes as a whole, if the engine supports it. Included in `deep`. */
@@ -159,12 +164,12 @@ export interface Store extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Options that every engine takes. */
+/** Options that every engine accepts. */
 export interface StoreOptions {
   /** Returns milliseconds since the epoch. The store follows it even if it goes back. For tests. */
   clock?: () => number;
   /**
-   * Returns milliseconds that only increase, from any start. A store whose clock must not go back advances it by them.
+   * Returns elapsed milliseconds from an arbitrary start, never decreasing. Stores whose clock must not go back use it.
    * For tests.
    */
   monotonic?: () => number;
@@ -174,12 +179,18 @@ export interface StoreOptions {
   timeoutMs?: number;
   /** The maximum sizes of values. */
   limits?: Partial<StoreLimits>;
-  /** How long and how many artifacts are kept. */
+  /** Artifact limits and retention. */
   artifacts?: Partial<ArtifactRetention>;
+  /**
+   * Raises a store that an older version created to the newest format when it is opened. Versions that do not know the
+   * format then refuse the store, or report its new events as damaged: stop their processes first. Default false. A new
+   * store always has the newest format.
+   */
+  upgrade?: boolean;
   /** Encodes payloads before they are hashed and stored, such as `encryption(…)`. Default: no codec. */
   codec?: PayloadCodec;
   /**
-   * Called with each alert of this store, once, in the process that found its cause, and never inside a transaction. It
+   * Called once for each alert of this store, in the process that found the cause, and never inside a transaction. It
    * must return quickly. Errors that it throws are ignored.
    */
   onAlert?: (alert: StoreAlert) => void;

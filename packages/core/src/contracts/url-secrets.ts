@@ -2,10 +2,12 @@
  * Decides which parts of a store's URL may be shown. It shows only parts that it recognises as harmless: a password may
  * be in the user part, the query, a second host or a malformed URL, and may contain any character.
  */
+import { invalidArgument, TidemarkError } from './errors.ts';
 
 const HIDDEN = '***';
 
-const KNOWN_SCHEME = /^(memory|sqlite|file|postgres|postgresql|redis|rediss|valkey|nats|tls|ws|wss|http|https):/i;
+const KNOWN_SCHEME =
+  /^(memory|sqlite|file|postgres|postgresql|redis|rediss|valkey|nats|dynamodb|s3|tls|ws|wss|http|https):/i;
 /** Schemes whose URLs name files, without user and host. */
 const FILE_SCHEMES = new Set(['memory', 'sqlite', 'file']);
 const LONGEST_SCHEME = 20;
@@ -27,6 +29,13 @@ const HARMLESS_OPTIONS = new Set([
   'waitReplicas',
   'waitReplicasMs',
   'replicas',
+  'shards',
+  'createTables',
+  'requestTimeoutMs',
+  'region',
+  'pathStyle',
+  'encryption',
+  'storageClass',
 ]);
 const HARMLESS_VALUE = /^[\w.-]{1,64}$/;
 const HOST = /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{0,253})(:\d{1,5})?$/i;
@@ -48,14 +57,17 @@ function shown(scheme: string, rest: string): string {
   const cut = rest.search(/[?#]/);
   const [head, tail] = cut < 0 ? [rest, ''] : [rest.slice(0, cut), rest.slice(cut)];
   if (FILE_SCHEMES.has(scheme)) return `${scheme}:${shownFile(head)}${shownOptions(tail)}`;
-  // Either a password with a question mark or a value with an at sign: the end of the password is unknown.
+  // Either the password contains a question mark or a value contains an at sign, so the end of the password is unknown.
   if (tail.includes('@')) return `${scheme}://${HIDDEN}`;
   return `${scheme}://${shownServers(head)}${shownOptions(tail)}`;
 }
 
-/** Returns an argument without secrets, for errors. Treats the whole text as a URL if it begins like one. */
-export function shownArgument(text: string): string {
-  return KNOWN_SCHEME.test(text) ? shownUrl(text) : hideUrlSecrets(text);
+/** Creates an `INVALID_ARGUMENT` error for a store's URL, which it shows without secrets. */
+export function invalidUrl(rule: string, url: unknown): TidemarkError {
+  if (typeof url !== 'string') return invalidArgument('url', rule, url ?? null);
+  const shown = shownUrl(url);
+  const message = `url must be ${rule}, not ${JSON.stringify(shown.length > 60 ? `${shown.slice(0, 60)}…` : shown)}`;
+  return new TidemarkError('INVALID_ARGUMENT', message, { field: 'url', rule });
 }
 
 /** Returns whether a URL has parts that are not shown. */
@@ -107,7 +119,7 @@ function shownOptions(tail: string): string {
   return `?${shown.join('&')}`;
 }
 
-/** Returns the index at which the scheme before `://` begins, or that of `://` itself if there is no scheme. */
+/** Returns the index at which the scheme before `://` begins, or the index of `://` itself if there is no scheme. */
 function schemeStart(text: string, at: number, from: number): number {
   let start = at;
   while (start > from && at - start < LONGEST_SCHEME && SCHEME_CHARACTER.test(text[start - 1]!)) start--;

@@ -48,7 +48,7 @@ export interface WriteOf<D extends StoreDomain, M extends MethodOf<D>> {
   domain: D;
   method: M;
   args: WriteArgs<D, M>;
-  /** The tenant of the view on which it was made. Absent for the plain store. */
+  /** The tenant of the view on which the write was called. Absent for the plain store. */
   tenantId?: string;
 }
 

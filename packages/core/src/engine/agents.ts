@@ -2,7 +2,7 @@
  * The port of an agent engine: one small interface per capability, so that they can be composed. Bodies are JSON text
  * that the store in `agents/` has already checked. The engine stores, orders and de-duplicates them.
  */
-import type { PauseInfo, RemoteBinding, SessionInfo, SessionRemoval } from '../contracts/agents.ts';
+import type { BindingKey, PauseInfo, SessionInfo, SessionRemoval } from '../contracts/agents.ts';
 import type { EngineCall } from './call.ts';
 
 /** A flow event. `id` is the caller's event id, or the fingerprint of all fields. */
@@ -25,11 +25,28 @@ export interface EventEngine {
   read(tenantId: string, traceId: string | null, call: EngineCall): AsyncIterable<FlowEventRow[]>;
 }
 
+/** A remote binding. */
+export interface BindingRow extends BindingKey {
+  agentUrl: string;
+  routerSessionId: string | null;
+  /** `null` if the caller did not set it. The binding is then not terminal. */
+  isTerminal: boolean | null;
+  /** The other members as an encoded document; `null` if there are none. */
+  details: string | null;
+}
+
 export interface BindingEngine {
   /** Saves a binding. The last save of a (trace, context, task) wins. */
-  save(tenantId: string, binding: RemoteBinding, call: EngineCall): Promise<void>;
+  save(tenantId: string, binding: BindingRow, call: EngineCall): Promise<void>;
   /** Lists the bindings of a trace. */
-  list(tenantId: string, traceId: string, call: EngineCall): Promise<RemoteBinding[]>;
+  list(tenantId: string, traceId: string, call: EngineCall): Promise<BindingRow[]>;
+  /** Yields the bindings of a router's session in pages, most recently updated first. */
+  readSession(tenantId: string, routerSessionId: string, call: EngineCall): AsyncIterable<BindingRow[]>;
+  /**
+   * Marks a binding as terminal, which counts as an update, and changes nothing else. Does not change a binding that is
+   * already terminal. Returns whether the binding exists.
+   */
+  markTerminal(tenantId: string, binding: BindingKey, call: EngineCall): Promise<boolean>;
 }
 
 /** A pause to save. Its id is the hash of its token. */
@@ -64,7 +81,7 @@ export interface PauseEngine {
   ): Promise<boolean>;
   /**
    * Marks a pause as consumed until it would have expired, even if it was never saved. Returns false while it is
-   * claimed, because its claimer may be resuming.
+   * claimed, because a program may be resuming it.
    */
   bury(tenantId: string, pause: Omit<PauseRow, 'payload'>, call: EngineCall): Promise<boolean>;
   /** Returns the metadata of an unexpired pause, or `null`. */
@@ -107,7 +124,7 @@ export interface MemoryChange {
 }
 
 export interface MemoryEngine {
-  /** Saves a state. Versions continue from the last one for at least a day, also after a delete. */
+  /** Saves a state. Versions continue from the last one for at least a day, even after a delete. */
   save(
     tenantId: string,
     memory: MemoryChange & { state: string },
@@ -154,7 +171,7 @@ export interface SessionItem {
 export interface SessionLogEngine {
   /** Appends an item. The first write of an id wins. */
   append(tenantId: string, item: SessionItem, call: EngineCall): Promise<void>;
-  /** Returns the oldest items after the cursor, only those of `taskId` if set. */
+  /** Returns the oldest items after the cursor. If `taskId` is set, returns only the items of that task. */
   page(
     tenantId: string,
     sessionId: string,
@@ -174,7 +191,7 @@ export interface TrajectoryEngine {
   ): Promise<'saved' | 'other-session'>;
   /** Returns the trajectory of a trace, or `null` unless the trace belongs to this session. */
   get(tenantId: string, traceId: string, sessionId: string, call: EngineCall): Promise<string | null>;
-  /** Returns the most recently saved first. */
+  /** Lists the traces of a session, most recently saved first. */
   list(tenantId: string, sessionId: string, limit: number, call: EngineCall): Promise<string[]>;
 }
 

@@ -1,4 +1,5 @@
 /** The port of an artifact engine: references in scopes, and bytes addressed by their hash. */
+import type { DownloadHeaders } from './byte-store.ts';
 import type { EngineCall } from './call.ts';
 
 /** A stored reference. Times are milliseconds. */
@@ -49,17 +50,17 @@ export interface BlobSource {
   sha256(): string;
 }
 
-/** Bytes read from their source that no reference names yet. */
+/** Bytes that were read from their source and have no reference yet. */
 export interface StagedBytes {
   /**
    * Stores the bytes under their hash, once per tenant, and upserts the reference. As soon as the reference can be
-   * read, its bytes can be read, and nothing removes them while a reference names them: a concurrent erasure or sweep
-   * must leave them alone, whatever step it has reached.
+   * read, its bytes can be read too. Nothing may remove them while a reference to them exists, including an erasure or
+   * sweep that is already running.
    *
    * Returns false and stores nothing when the staged bytes were swept because the caller waited too long.
    */
   refer(row: ArtifactRow, call: EngineCall): Promise<boolean>;
-  /** Removes the staged bytes unless a reference took them. */
+  /** Removes the staged bytes unless a reference uses them. */
   discard(call: EngineCall): Promise<void>;
 }
 
@@ -82,7 +83,7 @@ export interface ArtifactEngine {
   getRef(tenantId: string, id: string, call: EngineCall): Promise<ArtifactRow | null>;
   /** Records the time of a read, for `lru`. */
   touchRef(tenantId: string, id: string, at: number, call: EngineCall): Promise<void>;
-  /** Removes a reference, with `seen` only if it was neither stored nor read since. Returns whether it did. */
+  /** Removes a reference and returns whether it did. With `seen`, keeps a reference that was stored or read since. */
   deleteRef(tenantId: string, id: string, seen: SeenReference | null, call: EngineCall): Promise<boolean>;
   /** Lists references by id, including expired ones. */
   listRefs(
@@ -102,18 +103,29 @@ export interface ArtifactEngine {
     call: EngineCall,
   ): Promise<AsyncIterable<Uint8Array> | null>;
   /**
+   * Returns a URL that serves the bytes stored under a hash to anyone until it expires, or `null` if only the engine
+   * can serve them.
+   */
+  downloadUrl?(
+    tenantId: string,
+    sha256: string,
+    headers: DownloadHeaders,
+    expiresInMs: number,
+    call: EngineCall,
+  ): Promise<string | null>;
+  /**
    * Counts the references of a tenant that have not expired by `now`, and the blobs with their stored bytes, including
-   * blobs that no reference names any more.
+   * blobs without a reference.
    */
   totals(tenantId: string, now: number, call: EngineCall): Promise<StoredTotals>;
   /**
-   * Removes up to `limit` matching references, then the bytes that no other reference names. Returns the number of
+   * Removes up to `limit` matching references, then the bytes without another reference. Returns the number of
    * references: 0 only when nothing is left, not even bytes left by an interrupted erasure of the tenant.
    */
   eraseRefs(tenantId: string, match: ArtifactMatch, limit: number, call: EngineCall): Promise<number>;
   /**
-   * Removes references that expired before `now`, and blobs older than `graceMs` that no reference names. `null` sweeps
-   * all tenants.
+   * Removes references that expired before `now`, and unreferenced blobs older than `graceMs`. `null` sweeps all
+   * tenants.
    */
   sweep(
     tenantId: string | null,

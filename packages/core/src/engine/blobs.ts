@@ -33,7 +33,7 @@ export interface Blobs {
   stage(tenantId: string, source: BlobSource, call: EngineCall): Promise<StagedBlob>;
   /** Returns the chunks of a range, as they were stored, or `null` when nothing is stored under this hash. */
   get(tenantId: string, sha256: string, range: ChunkRange, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null>;
-  /** Returns the metadata of those hashes that are stored. */
+  /** Returns the metadata of the stored blobs among these hashes. */
   info(tenantId: string, hashes: readonly string[], call: EngineCall): Promise<BlobInfo[]>;
   /** Lists blobs of all tenants in byte order of (tenant, hash), after a given one. */
   list(after: { tenantId: string; sha256: string } | null, limit: number, call: EngineCall): Promise<BlobInfo[]>;

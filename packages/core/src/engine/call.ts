@@ -8,7 +8,7 @@ export interface EngineCall {
    * not written; one that has `begun` may have been (GEN-3, GEN-8).
    */
   phase?: 'waiting' | 'begun' | 'given up';
-  /** Where a list adds the names of damaged items it left out. Without it, the list fails after reading the rest. */
+  /** Receives the names of damaged items that the list omitted. Without it, the list fails after reading the rest. */
   damaged?: string[];
   /** The tenant of the view that made the call; `null` for the operator's view. */
   tenantId?: string | null;

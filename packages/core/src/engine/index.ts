@@ -3,6 +3,7 @@ export * from '../toolbox.ts';
 export * from './agents.ts';
 export * from './artifacts.ts';
 export * from './blobs.ts';
+export * from './byte-store.ts';
 export * from './call.ts';
 export * from './journal.ts';
 export * from './quarantines.ts';

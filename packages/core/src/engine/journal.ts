@@ -1,7 +1,7 @@
 /**
- * The journal primitive of keyed engines: a named, append-only list with unique keys. A writer appends against the head
- * it knows. When the head has moved or a key is already stored, nothing is written and the current head is returned, so
- * that the writer can decide again.
+ * The journal primitive of keyed engines: a named, append-only list with unique keys. A writer appends on the condition
+ * that the head has not changed since it read it. If it has changed, or a key is already stored, nothing is written and
+ * the current head is returned, so that the writer can decide again.
  */
 import type { EngineCall } from './call.ts';
 
@@ -24,8 +24,8 @@ export interface JournalHead {
   /** Opaque text of the journal's owner, replaced by each commit. */
   state: string;
   /**
-   * Increases whenever stored entries change: by one with each rewrite, and past every earlier value with each restore.
-   * A removed journal keeps it until it is forgotten.
+   * Increases whenever stored entries change: by one with each rewrite, and to a value above all earlier ones with each
+   * restore and each new beginning. A removed journal keeps its value until it is forgotten.
    */
   rewrites: number;
 }
@@ -48,6 +48,11 @@ export interface JournalCommit {
   entries: readonly { key: string; body: string }[];
 }
 
+/** The first entries of a journal that begins again, and the tombstone that they replace. */
+export interface JournalBeginning extends Pick<JournalCommit, 'state' | 'entries'> {
+  tombstone: string;
+}
+
 /** A successful commit, or the current head and the entries whose keys are already stored. */
 export type JournalOutcome =
   | { committed: true; time: number }
@@ -57,6 +62,8 @@ export interface RemoveOptions extends EngineCall {
   expectedSeq?: number;
   expectedRewrites?: number;
   keepsName?: boolean;
+  /** Text for the feed, stored in the same step. */
+  notice?: string;
 }
 
 /** One step of restoring a journal. */
@@ -67,9 +74,27 @@ export interface JournalRestore {
   tombstone: string;
   /** The next entries, with their own sequences and times. */
   entries: readonly JournalEntry[];
-  /** The head at the last entry of the last step. The restored journal's `rewrites` must exceed this one's. */
+  /**
+   * The head at the last entry of the last step. The restored journal's `rewrites` must exceed the `rewrites` of this
+   * head.
+   */
   head: JournalHead;
   isLast: boolean;
+  /** Text for the feed, stored with the last step and before its entries. */
+  notice?: string;
+}
+
+/** An entry in the feed of a space, or a notice that was stored with a change. */
+export type JournalFeedItem =
+  | { cursor: string; name: JournalName; entry: JournalEntry; notice?: undefined }
+  | { cursor: string; name: JournalName; entry?: undefined; notice: string };
+
+/** The new body of an entry, on the condition that it still has the old one. */
+export interface JournalRewrite {
+  from: string;
+  to: string;
+  /** Text for the feed, stored in the same step. */
+  notice?: string;
 }
 
 /** The position of a journal in lists. */
@@ -91,32 +116,42 @@ export interface Journal {
   /** Returns head and tombstone. While a journal is being restored it has both, and the head shows the progress. */
   head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }>;
   /**
-   * Appends if the last sequence is `known` and none of the keys is stored. With `rewrites`, only while the head has
-   * that value: a restore may have put back another history that ends at the same sequence.
+   * Appends if the last sequence is `known` and none of the keys is stored. With `rewrites`, also requires the head to
+   * have that value, because a restore may have replaced the run with another history that ends at the same sequence.
    */
   commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome>;
+  /**
+   * Begins a removed journal again in one step, with these entries as its first. Returns `null` and does nothing if the
+   * journal no longer has this tombstone. Raises `rewrites` above every earlier value. Removes any remaining earlier
+   * entries first.
+   */
+  begin(
+    name: JournalName,
+    commit: JournalBeginning,
+    call: EngineCall,
+  ): Promise<{ time: number; rewrites: number } | null>;
   /** Returns the entries after a sequence, in order. */
   read(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<JournalEntry[]>;
   /** Returns the entry of each key, `null` where it is missing. */
   find(name: JournalName, keys: readonly string[], call: EngineCall): Promise<(JournalEntry | null)[]>;
   /**
-   * Removes the journal, or what was restored of it so far, and returns the number of entries it had. A tombstone, if
-   * given, refuses every later commit. With `expectedSeq`, removes only a whole journal whose last sequence is that,
-   * else throws `SEQ_CONFLICT`. With `expectedRewrites`, removes only while that is its `rewrites`, else throws
-   * `CONFLICT`. With `keepsName`, `tenantsOf` continues to find it.
+   * Removes the journal, or the part of it that was restored so far, and returns the number of entries it had. A
+   * tombstone, if given, refuses every later commit. Throws `SEQ_CONFLICT` if `expectedSeq` is set and the journal is
+   * incomplete or has another last sequence, and `CONFLICT` if `expectedRewrites` is set and is not the journal's
+   * `rewrites`. With `keepsName`, `tenantsOf` continues to find it.
    */
   remove(name: JournalName, tombstone: string | null, options: RemoveOptions): Promise<number>;
   /**
-   * Restores entries after those of earlier steps. The last step makes them all visible and passes them through the
-   * feed. Returns false and does nothing when the journal is live or not in the state that `known` describes.
+   * Restores entries after the entries of earlier steps. The last step makes them all visible and passes them through
+   * the feed. Returns false and does nothing when the journal is live or not in the state that `known` describes.
    */
   restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean>;
   /**
-   * Replaces the body of an entry for good, wherever it is stored, and moves `rewrites` in the same step. Returns false
-   * and does nothing when the entry is missing or its body is not `from`.
+   * Permanently replaces the body of an entry wherever it is stored, and increases `rewrites` in the same step. Returns
+   * false and does nothing when the entry is missing or its body is not `from`.
    */
-  rewrite(name: JournalName, seq: number, body: { from: string; to: string }, call: EngineCall): Promise<boolean>;
-  /** Removes the journal with its tombstone and leaves nothing of it. Returns how many entries it had. */
+  rewrite(name: JournalName, seq: number, body: JournalRewrite, call: EngineCall): Promise<boolean>;
+  /** Removes the journal and its tombstone completely. Returns how many entries it had. */
   forget(name: JournalName, call: EngineCall): Promise<number>;
   /** Lists tenants that have a journal or a tombstone in a space, in byte order, after a given one. */
   tenants(space: JournalSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]>;
@@ -130,17 +165,25 @@ export interface Journal {
   ): Promise<string[]>;
   /** Removes what remains of a tenant after all its journals are forgotten, such as positions in the feed. */
   clear(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void>;
-  /** Returns tenants with a journal of this name: live, being restored, or removed with `keepsName`. Two are enough. */
+  /**
+   * Returns tenants with a journal of this name: live, being restored, or removed with `keepsName`. Two tenants are
+   * enough to know that the name is ambiguous.
+   */
   tenantsOf(space: JournalSpace, name: string, call: EngineCall): Promise<string[]>;
   /** Lists live journals by (createdAt, tenantId, name), after a given one. */
   list(space: JournalSpace, range: JournalRange, call: EngineCall): Promise<{ name: JournalName; head: JournalHead }[]>;
-  /** Returns entries of all journals of a space in the order of commits, after a cursor. */
+  /**
+   * Returns entries of all journals of a space in the order of commits, after a cursor. With `notices`, also returns
+   * the notices between them. A cursor from a read with notices also works without notices, and vice versa. An engine
+   * without notices ignores the flag.
+   */
   feed(
     space: JournalSpace,
     after: string | null,
     limit: number,
     call: EngineCall,
-  ): Promise<{ cursor: string; name: JournalName; entry: JournalEntry }[]>;
+    notices?: boolean,
+  ): Promise<JournalFeedItem[]>;
   /** Waits for a commit to one journal, or to any of a space. A hint: it may resolve early and may miss a commit. */
   wait(space: JournalSpace, name: JournalName | null, call: EngineCall): Promise<void>;
 }

@@ -7,24 +7,29 @@ import type { RunKey } from './run-key.ts';
 
 /** The quarantine entry of a run. */
 export interface StoredQuarantine extends RunKey {
-  /** The first sequence that is skipped, and the first one after a release. */
+  /** The first sequence that the feed skips, and the first one that it yields after a release. */
   fromSeq: number;
   reason: string;
   /** Milliseconds. */
   at: number;
   state: 'quarantined' | 'released';
-  /** The number of its release; 0 while it is not released. */
+  /** The number of the release; 0 while the run is quarantined. */
   release: number;
+  /**
+   * The number of the quarantine, from the same counter as `release`. Readers of notices find the quarantine by it. 0
+   * if an older version quarantined the run.
+   */
+  notice: number;
 }
 
-/** A damage found in a run. */
+/** Damage found in a run. */
 export type FoundDamage = Pick<StoredQuarantine, 'fromSeq' | 'reason' | 'at'>;
 
 /** The quarantines that concern a reader of the feed. */
 export interface CurrentQuarantines {
   /** The highest visible release number; 0 before the first release. */
   newest: number;
-  /** Every quarantined run, and the released runs with a higher number than the one asked for. */
+  /** Every quarantined run, and the released runs whose number is above `afterRelease`. */
   entries: readonly StoredQuarantine[];
 }
 
@@ -49,8 +54,8 @@ export interface QuarantineEngine {
   /** Returns the entry of a run, or `null`. */
   find(run: RunKey, call: EngineCall): Promise<StoredQuarantine | null>;
   /**
-   * Quarantines a run. An existing entry keeps the lower `fromSeq`; a released entry becomes quarantined again. `isNew`
-   * is false when the run was already quarantined.
+   * Quarantines a run, under the store's next number if it was not quarantined. An existing entry keeps the lower
+   * `fromSeq`; a released entry becomes quarantined again. `isNew` is false when the run was already quarantined.
    */
   put(run: RunKey, damage: FoundDamage, call: EngineCall): Promise<{ entry: StoredQuarantine; isNew: boolean }>;
   /**

@@ -9,13 +9,15 @@ export type RecordSpace =
   | 'kv'
   | 'snapshots'
   | 'bindings'
+  /** The bindings that a router's session may have. */
+  | 'bindingSessions'
   | 'pauses'
   | 'memory'
   | 'tasks'
   | 'trajectories'
   | 'sessions'
   | 'artifacts'
-  /** Which runs are quarantined: one record per store. */
+  /** Quarantined runs: one record per store. */
   | 'quarantines'
   /** Outcomes of requests, stored apart from the records they changed. */
   | 'requests';
@@ -62,15 +64,23 @@ export interface RecordWrite {
   set: ReadonlyMap<string, Uint8Array | null>;
   /** Fields to set to the engine's time at this step plus the given milliseconds, as decimal text in milliseconds. */
   stamps?: ReadonlyMap<string, number>;
-  /** Milliseconds to live from now. `null` clears it; absent keeps it (`replace`: clears it). */
+  /**
+   * Milliseconds to live from now. `null` clears the time to live. If absent, `replace` clears it and the other modes
+   * keep it.
+   */
   ttlMs?: number | null;
   /**
    * Remembered with the key: a step with the same id is not applied twice and returns the first outcome. Kept for at
-   * least `REQUEST_KEPT_MS`, and for the last `REMEMBERED_REQUESTS` of a key while its record lives (GEN-8).
+   * least `REQUEST_KEPT_MS`, and for the last `REMEMBERED_REQUESTS` of a key while its record exists (GEN-8).
    */
   requestId?: string;
   /** The request id was generated for this call, so no outcome can be stored under it. */
   requestIsNew?: boolean;
+  /**
+   * Sets the field `answer` to the outcomes of the writes before this one in the batch, in the form of `batchAnswer`.
+   * Only on engines whose batches are one step.
+   */
+  answersBatch?: true;
   /** The caller does not need the fields: the outcome's record may omit them. */
   brief?: boolean;
 }
@@ -99,10 +109,12 @@ export interface PlacedRecord extends ScannedRecord {
 /** How many request ids a record remembers. */
 export const REMEMBERED_REQUESTS = 16;
 
-/** How long a request id is remembered at least, after the write and after its record drops it or is deleted. */
+/**
+ * The minimum time for which a request id is remembered after its write, and after its record drops it or is deleted.
+ */
 export const REQUEST_KEPT_MS = 300_000;
 
-/** Places of records from one on and below another, or after a record. */
+/** A range of index keys: from one, inclusive, to another, exclusive, or after a record. */
 export interface PlaceRange {
   from: string;
   to: string;
@@ -110,7 +122,24 @@ export interface PlaceRange {
   limit: number;
 }
 
-/** Records to scan: keys with a prefix, within a range, from a position on. */
+/** Records to find by their index keys, and the writes on them. */
+export interface PlacedStep {
+  /** Read in one step. Expired records count towards the limit of a range, but are not returned. */
+  ranges: readonly PlaceRange[];
+  /**
+   * Returns the writes, at most as many as the limit of the last range. Each write is for a different record of that
+   * range, and is applied only if the record has not changed since it was found.
+   */
+  decide(found: PlacedStepFound): readonly RecordWrite[];
+}
+
+export interface PlacedStepFound {
+  /** The records of each range, with the number of index keys that were read. */
+  ranges: readonly { records: readonly PlacedRecord[]; read: number }[];
+  now: number;
+}
+
+/** Records to scan: keys with a prefix, within a range, starting at a position. */
 export interface ScanRange {
   prefix: string;
   /** The last key that the caller has seen: the scan continues with the key above it, or below it if `reverse`. */
@@ -151,13 +180,19 @@ export interface Records {
   damagedFields?(tenantId: string, range: { after: string | null; to: string }, call: EngineCall): Promise<string[]>;
   /**
    * Lists live records of `kv` by the index keys that `placesOf` returns for them, in byte order of (place, key), each
-   * place once: from `from`, below `to`, after `after` if set. The engine updates the index in the same step as every
-   * write, including plain KV writes, and reads nothing outside the range.
+   * place once, within the range. The engine updates the index in the same step as every write, including plain KV
+   * writes, and reads nothing outside the range.
    */
   scanPlaces(tenantId: string, range: PlaceRange, call: EngineCall): Promise<PlacedRecord[]>;
+  /**
+   * Finds records by their index keys and writes some of them. Returns one outcome per write. A write that lost a race
+   * with another writer is not applied. Only for engines on which this takes fewer round trips than `scanPlaces` and
+   * `write`.
+   */
+  stepPlaced?(tenantId: string, step: PlacedStep, call: EngineCall): Promise<RecordOutcome[]>;
   /** Returns the engine's clock, by which records expire and leases are measured. */
   now(call: EngineCall): Promise<number>;
-  /** Yields changes under a prefix from now on, until the signal aborts. */
+  /** Yields changes under a prefix, starting now, until the signal aborts. */
   watch(space: RecordSpace, tenantId: string, prefix: string, signal: AbortSignal): AsyncIterable<RecordChange>;
   /** Physically removes up to `limit` expired records or expired request ids. Returns how many it removed. */
   removeExpired(limit: number, call: EngineCall): Promise<number>;

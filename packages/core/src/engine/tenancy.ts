@@ -25,6 +25,11 @@ export interface TenancyEngine {
   eraseTrace(part: TracedPart, tenantId: string, traceId: string, limit: number, call: EngineCall): Promise<number>;
   /** Removes up to `limit` pauses of a session, including expired and consumed ones. Returns how many it removed. */
   erasePauses(tenantId: string, sessionId: string, limit: number, call: EngineCall): Promise<number>;
+  /**
+   * Removes up to `limit` bindings of a router's session, each only as it was read: a binding that a writer has moved
+   * to another session since then stays. Returns how many it removed: 0 only when nothing is left.
+   */
+  eraseBindings(tenantId: string, routerSessionId: string, limit: number, call: EngineCall): Promise<number>;
   /** Lists deleted and archived runs of a tenant, in byte order of ids, after a given one. */
   removedRuns(tenantId: string, after: string | null, limit: number, call: EngineCall): Promise<RemovedRunRow[]>;
   /** Lists traces of a tenant that have any data of a part, in byte order, after a given one. */

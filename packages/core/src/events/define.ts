@@ -31,7 +31,7 @@ export function defineEvents<S extends EventSchemas>(schemas: S): EventDefinitio
     schemas,
     parsePayload: (eventType, payload) => parse(eventType, payload),
     parseEvent(event) {
-      // A redacted event has no payload, which no schema would accept.
+      // A redacted event has no payload, so it cannot match a schema.
       if (event.redacted || !Object.hasOwn(schemas, event.eventType)) return event as unknown as TypedEvent<S>;
       const withPayload = (payload: unknown) => ({ ...event, payload }) as unknown as TypedEvent<S>;
       const payload = parse(event.eventType, event.payload, event);

@@ -4,7 +4,8 @@ import { checkId, checkObject, checkOneOf } from '../checks/text.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { JobClaim, JobFields, JobRef, JobState, NewJob, OverdueJob, OverdueReason } from '../contracts/jobs.ts';
 import { encodeFields, encodeValue } from '../kv/values.ts';
-import { CLAIM_ID, JOB_PREFIX } from './places.ts';
+import { JOB_PREFIX } from '../tools/job-keys.ts';
+import { CLAIM_ID } from './places.ts';
 import { DEFAULT_RETRIES, jobKey } from './record.ts';
 import { isJobState, isTerminal, JOB_MOVES } from './states.ts';
 
@@ -125,7 +126,7 @@ export function checkOverdue(value: unknown): OverdueJob {
   checkJobRef(job, 'overdue.job');
   checkInteger(job.revision, 'overdue.job.revision', 1);
   checkOneOf(reason, 'overdue.reason', REASONS);
-  // A job that has ended since is not the caller's mistake: `recover` returns `missed`.
+  // If the job has ended since, that is not the caller's mistake: `recover` returns `missed`.
   if (!isJobState(job.state) || !(isTerminal(job.state) || fitsReason(job.state, reason))) {
     const rule = `${OVERDUE_STATES[reason].join(' or ')} for a job that is overdue so`;
     throw invalidArgument('overdue.job.state', rule, job.state);

@@ -1,11 +1,11 @@
 /** Claim behaviour that the kit cannot test: lost replies, and coordination of claimers in one process. */
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { Store } from '../contracts/store.ts';
 import type { WriteOf } from '../contracts/writes.ts';
 import type { EngineCall } from '../engine/call.ts';
-import type { RecordOutcome, Records, RecordWrite } from '../engine/records.ts';
+import type { PlacedStep, RecordOutcome, Records, RecordWrite } from '../engine/records.ts';
 import { memoryRecords } from '../memory/records.ts';
 import { assembleStore } from '../store.ts';
 import { StoreContext } from '../tools/context.ts';
@@ -18,6 +18,23 @@ let store: Store;
 /** Intercepts the store's writes to its records. */
 let write: (write: RecordWrite, call: EngineCall) => Promise<RecordOutcome>;
 let batch: Records['batch'];
+/** Whether the engine finds and claims jobs in one step. */
+let sharesSteps = false;
+
+const ENGINES = [
+  ['steps of each claim', false],
+  ['shared steps', true],
+] as const;
+
+async function stepPlaced(tenantId: string, step: PlacedStep, call: EngineCall): Promise<RecordOutcome[]> {
+  const ranges = [];
+  for (const range of step.ranges) {
+    const found = await records.scanPlaces(tenantId, range, call);
+    ranges.push({ records: found, read: found.length });
+  }
+  const writes = step.decide({ ranges, now: await records.now(call) });
+  return Promise.all(writes.map((it) => write(it, call)));
+}
 
 beforeEach(() => {
   const context = new StoreContext();
@@ -28,6 +45,7 @@ beforeEach(() => {
     get: (target, name) => {
       if (name === 'write') return (it: RecordWrite, call: EngineCall) => write(it, call);
       if (name === 'batch') return (writes: RecordWrite[], call: EngineCall) => batch(writes, call);
+      if (name === 'stepPlaced') return sharesSteps ? stepPlaced : undefined;
       return (Reflect.get(target, name) as () => unknown).bind(target);
     },
   });
@@ -43,13 +61,20 @@ beforeEach(() => {
   });
 });
 
-afterEach(() => store.close());
+afterEach(async () => {
+  sharesSteps = false;
+  await store.close();
+});
 
 async function enqueue(count: number): Promise<void> {
   for (let n = 0; n < count; n++) await store.jobs.enqueue({ taskType: TYPE, taskId: `job-${n}` });
 }
 
-describe('a claim whose reply is lost (GEN-8)', () => {
+describe.each(ENGINES)('a claim whose reply is lost (GEN-8), on an engine with %s', (_, shares) => {
+  beforeEach(() => {
+    sharesSteps = shares;
+  });
+
   it('carries the claim of the job it tried, and a replay settles it', async () => {
     await enqueue(3);
     write = async (it, call) => {
@@ -67,7 +92,7 @@ describe('a claim whose reply is lost (GEN-8)', () => {
     expect((await store.jobs.list('claimed')).items, 'only one job was claimed').toHaveLength(1);
   });
 
-  it('takes over the expired job it tried once, also when replayed', async () => {
+  it('takes over the expired job it tried only once, even when replayed', async () => {
     await enqueue(2);
     for (const taskId of ['job-0', 'job-1'])
       await store.jobs.claim({ taskType: TYPE, taskId }, { worker: 'w', lease: 1 });
@@ -88,7 +113,7 @@ describe('a claim whose reply is lost (GEN-8)', () => {
     expect((await store.jobs.get({ taskType: TYPE, taskId: 'job-1' }))?.retryCount, 'the other is untouched').toBe(0);
   });
 
-  it('takes over an intended job with its retry, also when the retry no longer takes expired jobs', async () => {
+  it('takes over an intended job on retry, even if the retry no longer takes expired jobs', async () => {
     await enqueue(1);
     await store.jobs.claim({ taskType: TYPE }, { worker: 'w', lease: 1 });
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -103,13 +128,13 @@ describe('a claim whose reply is lost (GEN-8)', () => {
     expect(claim).toMatchObject({ taskId: 'job-0', claimId: 'claim-1', job: { worker: 'ada', retryCount: 1 } });
   });
 
-  it('does not go on claiming after the caller gave up', async () => {
+  it('stops claiming when the caller has given up', async () => {
     await enqueue(2);
     let claims = 0;
     write = async (it, call) => {
       claims++;
       await new Promise((resolve) => setTimeout(resolve, 700));
-      // As if another claimer had been faster: this one would go on to the next job.
+      // Simulates a faster claimer, after which this one would try the next job.
       return { ...(await records.write({ ...it, expect: { revision: 0 } }, call)) };
     };
     await expect(store.jobs.claim({ taskType: TYPE }, { worker: 'ada', timeoutMs: 500 })).rejects.toMatchObject({
@@ -120,7 +145,11 @@ describe('a claim whose reply is lost (GEN-8)', () => {
   });
 });
 
-describe('claimers of one process', () => {
+describe.each(ENGINES)('claimers of one process, on an engine with %s', (_, shares) => {
+  beforeEach(() => {
+    sharesSteps = shares;
+  });
+
   it('do not try the same job, even through different views', async () => {
     await enqueue(50);
     const tries: string[] = [];
@@ -137,7 +166,7 @@ describe('claimers of one process', () => {
     expect(tries, 'every try succeeded').toHaveLength(50);
   });
 
-  it('claim jobs in order when they claim one after another', async () => {
+  it('claim jobs in order if they claim one after another', async () => {
     await enqueue(20);
     const order: string[] = [];
     for (let n = 0; n < 20; n++) order.push((await store.jobs.claim({ taskType: TYPE }, { worker: 'w' }))!.job.key);
@@ -165,8 +194,12 @@ describe('a store without kv', () => {
   });
 });
 
-describe('claimers that lost several races', () => {
-  it('spread out among jobs of the same priority, and claim none of a lower priority first', async () => {
+describe.each(ENGINES)('claimers that have lost several races, on an engine with %s', (_, shares) => {
+  beforeEach(() => {
+    sharesSteps = shares;
+  });
+
+  it('choose among jobs of the same priority, and never claim a lower priority first', async () => {
     for (let n = 0; n < 12; n++) {
       await store.jobs.enqueue({ taskType: TYPE, taskId: `low-${n}`, priority: 1 });
       await store.jobs.enqueue({ taskType: TYPE, taskId: `high-${n}`, priority: 2 });
@@ -177,5 +210,61 @@ describe('claimers that lost several races', () => {
     for (let n = 0; n < 12; n++) taken.push((await store.jobs.claim({ taskType: TYPE }, { worker: 'ada' }))!.taskId);
     expect(taken.filter((taskId) => taskId.startsWith('low-'))).toEqual([]);
     expect(taken, 'claimers spread out').not.toEqual(Array.from({ length: 12 }, (_, n) => `high-${n}`));
+  });
+});
+
+describe.each(ENGINES)('a claimer that loses every race, on an engine with %s', (_, shares) => {
+  beforeEach(() => {
+    sharesSteps = shares;
+  });
+
+  /** One more than the widest spread with its spare jobs, so that every scan is full. */
+  const MANY = 40;
+  const ROUNDS = 100;
+  const lose = () => {
+    write = (it, call) => records.write({ ...it, expect: { revision: 0 } }, call);
+  };
+  const scansOf = async (index: string, claim: Promise<unknown>) => {
+    const scans = vi.spyOn(records, 'scanPlaces');
+    await expect(claim).rejects.toMatchObject({ code: 'OVERLOADED', retryable: true, outcome: 'rejected' });
+    return scans.mock.calls.filter(([, { from }]) => from.startsWith(index)).length;
+  };
+
+  it('gives up on ready jobs after 100 rounds', async () => {
+    await enqueue(MANY);
+    lose();
+    const claim = store.jobs.claim({ taskType: TYPE }, { worker: 'ada', timeoutMs: 60_000 });
+    expect(await scansOf('ready', claim)).toBe(ROUNDS);
+  });
+
+  it('gives up on jobs with an expired lease after 100 rounds', async () => {
+    await enqueue(MANY);
+    for (let n = 0; n < MANY; n++) await store.jobs.claim({ taskType: TYPE }, { worker: 'w', lease: 1 });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    lose();
+    const claim = store.jobs.claim({ taskType: TYPE }, { worker: 'ada', takeExpired: true, timeoutMs: 60_000 });
+    expect(await scansOf('lease', claim)).toBe(ROUNDS);
+  });
+
+  it('gives up on one job after 100 tries', async () => {
+    await enqueue(1);
+    let tries = 0;
+    write = (it, call) => {
+      tries++;
+      return records.write({ ...it, expect: { revision: 0 } }, call);
+    };
+    const claim = store.jobs.claim({ taskType: TYPE, taskId: 'job-0' }, { worker: 'ada', timeoutMs: 60_000 });
+    await expect(claim).rejects.toMatchObject({ code: 'OVERLOADED', retryable: true });
+    expect(tries).toBe(ROUNDS);
+  });
+});
+
+describe('messages about jobs', () => {
+  it('say why a job cannot be requeued', async () => {
+    const job = { taskType: TYPE, taskId: 'job-0' };
+    const message = (seen: string) => `Only a failed or cancelled job can be requeued; this one ${seen}`;
+    await expect(store.jobs.requeue(job)).rejects.toThrow(message('is not there'));
+    await enqueue(1);
+    await expect(store.jobs.requeue(job)).rejects.toThrow(message('is pending'));
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Claims a given job, or the next job of a type in order of priority and age. The engine's conditional write lets one
- * claimer win. Claimers of one process coordinate beforehand, so that they do not try the same job.
+ * Claims a given job, or the next job of a type in order of priority and age. The engine's conditional write ensures
+ * that only one claimer succeeds. Claimers of one process coordinate beforehand, so that they do not try the same job.
  */
 import type { JobRef } from '../contracts/jobs.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -10,6 +10,7 @@ import { joinKey } from '../tools/joined-keys.ts';
 import { fieldsOf } from '../tools/record-fields.ts';
 import { ExpiredLeases, unchangedSince } from './expired.ts';
 import { type IntendedClaim, type Intent, intentWrite, isSameIntent, readIntent } from './intents.ts';
+import { JointClaims } from './joint-claims.ts';
 import { claimed, type Move, released, takenOver } from './moves.ts';
 import { scanJobs } from './placed.ts';
 import { padded, placeRange, timeOf } from './places.ts';
@@ -19,7 +20,7 @@ import { isHeld, JOB_MOVES, mayMove } from './states.ts';
 /** How many ready jobs to read beyond those needed. */
 const SPARE = 4;
 const MOST_CANDIDATES = 1_000;
-/** Among how many of the first jobs claimers choose, at most, when processes compete. */
+/** The maximum of `spread`: how many of the first ready jobs claimers choose among when processes compete. */
 const WIDEST_SPREAD = 32;
 /** How many due delayed jobs one scan releases. */
 const RELEASED_AT_ONCE = 100;
@@ -44,13 +45,13 @@ export interface Taken {
 /** A move that claims a job, and its condition. */
 type Way = Move & Pick<RecordWrite, 'expect'>;
 
-/** Tries to claim a candidate. Returns `null` when trying other candidates is pointless. */
+/** Tries to claim a candidate. Returns `null` if there is no point in trying other candidates. */
 type Take = (candidate: PlacedRecord, job: JobRef) => Promise<RecordOutcome | null>;
 
 /** Ready jobs that several claimers share. Each claimer removes the candidates it tries. */
 interface ReadyScan {
   candidates: PlacedRecord[];
-  /** Whether there may be more than were read. */
+  /** Whether there may be more jobs than were read. */
   isCut: boolean;
 }
 
@@ -61,7 +62,8 @@ interface ClaimGroup {
   /** Keys claimed since the current or last scan began, which its result may still contain. */
   taken: Set<string>;
   /**
-   * Among how many of the first jobs to choose: doubles when a race with another process is lost, shrinks with wins.
+   * How many of the first ready jobs a claimer chooses among. Doubles when a race with another process is lost, and
+   * shrinks with each win.
    */
   spread: number;
   /** The current scan, and the next one, which later claimers join because the current one may miss their jobs. */
@@ -76,6 +78,8 @@ interface ClaimGroup {
 /** State shared by the claimers of one store, across its views. */
 interface Shared {
   groups: Map<string, ClaimGroup>;
+  /** New claims that share a step of the engine, on engines that support it. */
+  joint: Map<string, JointClaims>;
   /** Runs retries of one claim one after the other, so that each finds the job the previous one claimed. */
   retries: KeyedMutex;
 }
@@ -93,14 +97,14 @@ export class Claimer {
     this.#records = records;
     this.#tenantId = tenantId;
     this.#random = random;
-    this.#shared = sharedBy.get(records) ?? { groups: new Map(), retries: new KeyedMutex() };
+    this.#shared = sharedBy.get(records) ?? { groups: new Map(), joint: new Map(), retries: new KeyedMutex() };
     sharedBy.set(records, this.#shared);
     this.#expired = new ExpiredLeases(records, tenantId);
   }
 
   /**
-   * Claims this job if it is ready or due, or if its lease has ended and the claim takes expired ones. On retry returns
-   * the job the claim holds, in its current state.
+   * Claims this job if it is ready or due, or if its lease has ended and the claim takes expired ones. On a retry,
+   * returns the job that the claim holds, in its current state.
    */
   async takeOne(job: JobRef, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const { key } = jobName(this.#tenantId, job);
@@ -125,7 +129,7 @@ export class Claimer {
   }
 
   /**
-   * Claims the next job of a type for a new claim. Calls `onTry` before each try: when the reply is lost,
+   * Claims the next job of a type for a new claim. Calls `onTry` before each attempt, because if the reply is lost,
    * claiming that job again settles the outcome.
    */
   async takeNext(
@@ -134,6 +138,13 @@ export class Claimer {
     call: EngineCall,
     onTry: (job: JobRef) => void,
   ): Promise<Taken | null> {
+    if (this.#records.stepPlaced) {
+      const writeFor = (candidate: PlacedRecord) =>
+        this.#taking(candidate.key, by, wayToTake(candidate.key, candidate, by));
+      const outcome = await this.#joint(taskType).claim({ call, writeFor, onTry });
+      if (typeof outcome !== 'string') return outcome;
+      if (outcome === 'none' && !by.takeExpired) return null;
+    }
     const take: Take = (candidate, job) => {
       onTry(job);
       return this.#records.write(this.#taking(candidate.key, by, wayToTake(candidate.key, candidate, by)), call);
@@ -147,7 +158,10 @@ export class Claimer {
     return this.#shared.retries.run(joinKey(Object.values(claim)), call, () => this.#takeOnce(claim, by, call));
   }
 
-  /** Replaces an intent with another job only once it can no longer succeed. */
+  /**
+   * Claims a job through a stored intent. Replaces the intent with an intent for another job only once the first can no
+   * longer succeed.
+   */
   async #takeOnce(claim: IntendedClaim, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const { taskType, claimId } = claim;
     const read = () => readIntent(this.#records, claim, call);
@@ -159,7 +173,7 @@ export class Claimer {
       const writes = [intentWrite(claim, intent, next), this.#intended(next, candidate, by)];
       const [, outcome] = await this.#records.batch(writes, call);
       if (outcome!.applied) return outcome!;
-      // Either another claimer has the job, or an intent (of a retry or our own) must be settled first.
+      // Either another claimer has the job, or an earlier intent (of this call or of a retry) must be settled first.
       return isSameIntent(await read(), intent) ? outcome! : null;
     };
     for (let round = 0; round < MOST_ROUNDS; round++) {
@@ -172,7 +186,7 @@ export class Claimer {
       }
       const taken = await this.#takeAny(taskType, by, take, call);
       if (taken) return taken;
-      // No job is left for this claim, but a retry in another process may have claimed one meanwhile.
+      // No job is left for this claim, but a retry in another process may have claimed one in the meantime.
       const before = intent;
       intent = await read();
       if (taken === null && isSameIntent(intent, before)) return null;
@@ -181,15 +195,18 @@ export class Claimer {
   }
 
   /**
-   * Returns the write that carries out an intent. How to take the job follows from its record at the revision of the
-   * intent; at another revision the write only finds out whether the claim has the job already.
+   * Returns the write that executes an intent. If the record still has the revision of the intent, the write claims
+   * the job; otherwise it only finds out whether the claim already has the job.
    */
   #intended({ key, revision }: Intent, seen: StoredRecord | null, by: ClaimRequest): RecordWrite {
     const way = seen?.revision === revision ? wayToTake(key, seen, by) : claimed(by);
     return this.#taking(key, by, { ...way, expect: { revision } });
   }
 
-  /** Claims the first ready job it can, else the first one with an expired lease if the claim takes those. */
+  /**
+   * Claims the first ready job it can. If there is none, claims the first one with an expired lease, if the claim
+   * allows that.
+   */
   async #takeAny(
     taskType: string,
     { takeExpired }: ClaimRequest,
@@ -232,7 +249,7 @@ export class Claimer {
     return found ? { key: found.key, record: found } : null;
   }
 
-  /** Tries candidates that are not stale one after the other, without reading again after a lost race. */
+  /** Tries the candidates that are not stale one after the other, and does not read again after losing a race. */
   async #takeOneOf(
     candidates: PlacedRecord[],
     group: ClaimGroup,
@@ -254,9 +271,7 @@ export class Claimer {
           return undefined;
         }
         const { applied, record } = outcome;
-        group.spread = applied
-          ? Math.max(1, Math.floor(group.spread * 0.9))
-          : Math.min(group.spread * 2, WIDEST_SPREAD);
+        noteRace(group, applied);
         if (applied) group.taken.add(key);
         if (applied && record) return { key, record };
       } finally {
@@ -268,13 +283,14 @@ export class Claimer {
 
   /** Removes and returns the first candidate, or one of the first of equal rank, so that processes spread out. */
   #choose(candidates: PlacedRecord[], spread: number): PlacedRecord {
+    if (spread <= 1) return candidates.shift()!;
     const rank = rankOf(candidates[0]!.place);
     const others = candidates.findIndex(({ place }) => rankOf(place) !== rank);
     const choices = Math.min(spread, others === -1 ? candidates.length : others);
     return candidates.splice(choices > 1 ? this.#random(1)[0]! % choices : 0, 1)[0]!;
   }
 
-  /** Reads the ready jobs once for all claimers that wait for them. */
+  /** Reads the ready jobs once for all waiting claimers. */
   #sharedScan(taskType: string, group: ClaimGroup, call: EngineCall): Promise<ReadyScan> {
     const { tenantId, deadline = Number.POSITIVE_INFINITY } = call;
     // A scan that hangs past its deadline must not block later claimers.
@@ -300,6 +316,24 @@ export class Claimer {
     const range = { ...placeRange('ready', taskType), limit };
     const candidates = await this.#scan(range, call);
     return { candidates, isCut: candidates.length === limit };
+  }
+
+  #joint(taskType: string): JointClaims {
+    const id = `${this.#tenantId}\0${taskType}`;
+    const known = this.#shared.joint.get(id);
+    if (known) return known;
+    const group = this.#groupOf(taskType);
+    const joint = new JointClaims({
+      records: this.#records,
+      tenantId: this.#tenantId,
+      taskType,
+      choose: (candidates) => this.#choose(candidates, group.spread),
+      spread: () => group.spread,
+      settled: (isWon) => noteRace(group, isWon),
+      releaseDue: (call) => this.#releaseDue(taskType, call),
+    });
+    this.#shared.joint.set(id, joint);
+    return joint;
   }
 
   #groupOf(taskType: string): ClaimGroup {
@@ -337,13 +371,20 @@ export class Claimer {
   }
 }
 
+/**
+ * Adjusts the spread after a race, so that competing processes spread out, and return to the first job once they win.
+ */
+function noteRace(group: ClaimGroup, isWon: boolean): void {
+  group.spread = isWon ? Math.max(1, Math.floor(group.spread * 0.9)) : Math.min(group.spread * 2, WIDEST_SPREAD);
+}
+
 function newClaimGroup(): ClaimGroup {
   const never = Number.POSITIVE_INFINITY;
   const [taking, taken] = [new Set<string>(), new Set<string>()];
   return { taking, taken, spread: 1, scanning: Promise.resolve(), next: undefined, joined: 0, waitUntil: never };
 }
 
-/** Returns how to claim a job in the state in which it was seen: a ready one, or one to take over from its holder. */
+/** Returns how to claim a job in the state in which it was seen: a ready job, or a job to take over from its holder. */
 function wayToTake(key: string, seen: StoredRecord, by: ClaimRequest): Way {
   const job = jobOf(key, seen);
   if (job && isHeld(job.state)) return { expect: unchangedSince(seen), ...takenOver(by, job.retryCount + 1) };

@@ -1,4 +1,4 @@
-/** Cursors of job lists: made-up ones are rejected before they reach the engine. */
+/** Cursors of job lists: forged ones are rejected before they reach the engine. */
 import { expect, it } from 'vitest';
 import { encodeCursor } from '../checks/json.ts';
 import { memoryStore } from '../memory/store.ts';

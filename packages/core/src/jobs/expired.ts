@@ -1,6 +1,7 @@
 /**
- * Jobs whose lease has ended, for claims with `takeExpired`. A claimer recovers such a job as a sweep would, but keeps it.
- * Its write is conditional on the revision it saw: beside sweeps, other claimers and a late heartbeat, one of them wins.
+ * Jobs whose lease has ended, for claims with `takeExpired`. A claimer recovers such a job as a sweep would, but keeps
+ * it. Its write is conditional on the revision it read, so only one of several sweeps, claimers and late heartbeats
+ * succeeds.
  */
 import type { EngineCall } from '../engine/call.ts';
 import type { PlacedRecord, Records, StoredRecord } from '../engine/records.ts';
@@ -22,7 +23,7 @@ export function unchangedSince(record: StoredRecord) {
   return { revision: record.revision, fields: fieldsOf({ state: stateOf(record) }) };
 }
 
-/** Takes expired leases in the queue of one tenant. */
+/** Finds and takes over expired leases in the queue of one tenant. */
 export class ExpiredLeases {
   readonly #records: Records;
   readonly #tenantId: string;

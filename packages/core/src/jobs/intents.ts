@@ -1,7 +1,7 @@
 /**
- * Which job a claim by type is about, stored under its claim id before the job is claimed. Concurrent retries of the
- * claim coordinate through it: they all claim the same job at the same revision, or find that it was already claimed
- * for them.
+ * The intent of a claim: the job it will claim, stored under the claim id before the job is claimed. Concurrent retries
+ * of the claim coordinate through it. They all claim the same job at the same revision, or find that it was already
+ * claimed for them.
  */
 
 import type { EngineCall } from '../engine/call.ts';
@@ -9,7 +9,7 @@ import { REQUEST_KEPT_MS, type Records, type RecordWrite } from '../engine/recor
 import { requestName } from '../kv/requests.ts';
 import { fieldsOf, textField } from '../tools/record-fields.ts';
 
-/** Longer than a job remembers its claimer, so that a late retry finds the intent, or neither. */
+/** Longer than a job remembers its claimer, so that a late retry never finds a claimed job without an intent. */
 const INTENT_KEPT_MS = 2 * REQUEST_KEPT_MS;
 
 /** A job as it was seen ready. The claim never takes another revision of it. */

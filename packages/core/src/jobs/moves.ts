@@ -24,7 +24,7 @@ export function claimed(by: NewHolder): Move {
   return hold('claim', by, {});
 }
 
-/** A claimer takes the job from a worker whose lease has ended. Counts a retry, as a sweep would. */
+/** A claimer takes the job from a worker whose lease has expired. Counts a retry, like a sweep. */
 export function takenOver(by: NewHolder, retryCount: number): Move {
   return hold('takeOver', by, { retry_count: retryCount });
 }
@@ -74,7 +74,7 @@ export function takenBack(retryCount: number): Move {
   return ready('takeBack', { retry_count: retryCount }, null);
 }
 
-/** A sweep fails the job because its retries are used up. */
+/** A sweep fails the job because it has no retries left. */
 export function givenUp(error: string): Move {
   return move('giveUp', { error, unannounced: 'true' });
 }

@@ -1,7 +1,7 @@
 /**
  * Scans jobs through the index. Engines that read index and records separately may return records that have changed
- * since: a row counts only if its record, as read, still has the index key. A write conditional on such a row's
- * revision is therefore conditional on the state that put the job there.
+ * since, so a row counts only if its record still has the index key. A write that is conditional on the row's revision
+ * is therefore also conditional on the state in the index.
  */
 
 import type { EngineCall } from '../engine/call.ts';

@@ -10,13 +10,11 @@
  */
 import { JOB_STATES } from '../contracts/jobs.ts';
 import type { Fields } from '../engine/records.ts';
+import { jobTypeOf } from '../tools/job-keys.ts';
+import { textOfBytes } from '../tools/record-fields.ts';
 import { HELD_STATES } from './states.ts';
 import { TIME_DIGITS } from './times.ts';
 
-/** Job keys are this prefix, the type, a dot and the id (KV-6). */
-export const JOB_PREFIX = 'gbe.state.tasks.';
-
-const JOB_KEY = /^gbe\.state\.tasks\.([A-Za-z0-9_-]{1,100})\.(.+)$/s;
 /** Claim ids that can be indexed; `claim` accepts no others. */
 export const CLAIM_ID = /^[A-Za-z0-9_-]{1,100}$/;
 const STATES: ReadonlySet<string> = new Set(JOB_STATES);
@@ -27,11 +25,6 @@ const WHOLE = /^(0|[1-9][0-9]{0,15})$/;
 const PRIORITY = /^-?(0|[1-9][0-9]{0,3})$/;
 /** A priority is from −1000 to 1000. The highest has the lowest rank. */
 const MIDDLE_RANK = 5000;
-
-/** Returns the job type in a key, or `null` when it is not a job key. */
-export function jobTypeOf(key: string): string | null {
-  return JOB_KEY.exec(key)?.[1] ?? null;
-}
 
 /** Returns the index keys of a `kv` record in no particular order; none unless it is a job. */
 export function placesOf(key: string, fields: Fields): string[] {
@@ -92,5 +85,5 @@ function time(fields: Fields, field: string): string | null {
 
 function textOf(fields: Fields, field: string): string {
   const bytes = fields.get(field);
-  return bytes === undefined ? '' : Buffer.from(bytes).toString();
+  return bytes === undefined ? '' : textOfBytes(bytes);
 }

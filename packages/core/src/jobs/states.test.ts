@@ -14,6 +14,7 @@ import {
   claimLost,
   HELD_STATES,
   isHeld,
+  isJobState,
   isTerminal,
   JOB_MOVES,
   type JobMoveName,
@@ -51,7 +52,7 @@ const CALLS: Record<JobMoveName, (store: Store, seen: { job: Job; claim: JobClai
   takeBack: ({ jobs }, { job }) => recovered(jobs, job, 'lease ended'),
   giveUp: ({ jobs }, { job }) => recovered(jobs, { ...job, retryCount: 1, maxRetries: 1 }, 'lease ended'),
   takeOver: async ({ jobs }, { job }) => {
-    // A pending job would be claimed without a take-over.
+    // A pending job would be claimed without a takeover.
     if (job.state === 'pending') return;
     await new Promise((resolve) => setTimeout(resolve, 5));
     await jobs.claim(REF, { worker: 'other', takeExpired: true });
@@ -102,6 +103,11 @@ describe('the job machine (KV-7)', () => {
       expect(await stateAfter(name, state)).toBe(mayMove(state, name) ? (targetOf(name) ?? state) : state);
     },
   );
+
+  it('knows its states by name', () => {
+    expect(JOB_STATES.every(isJobState)).toBe(true);
+    expect(['', 'done', 'Pending', null].some(isJobState)).toBe(false);
+  });
 
   it('reports the job state to a worker that lost its claim', () => {
     expect(claimLost('completed')).toMatchObject({ code: 'CLAIM_LOST', field: 'claimId', current: 'completed' });

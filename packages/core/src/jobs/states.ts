@@ -59,13 +59,15 @@ export function isHeld(state: JobState | null): boolean {
   return state !== null && (HELD_STATES as readonly JobState[]).includes(state);
 }
 
-const TERMINAL = new Set(
-  JOB_STATES.filter((state) =>
+const TERMINAL = /* @__PURE__ */ terminalStates();
+
+function terminalStates(): ReadonlySet<JobState> {
+  const isFinal = (state: JobState) =>
     Object.values<JobMove>(JOB_MOVES).every(
       ({ from, to, revives }) => to === undefined || revives || !from.includes(state),
-    ),
-  ),
-);
+    );
+  return new Set(JOB_STATES.filter(isFinal));
+}
 
 /** Whether a state is final: only an explicit requeue leaves it. */
 export function isTerminal(state: JobState): boolean {

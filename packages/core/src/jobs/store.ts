@@ -1,6 +1,7 @@
 /**
  * The job store (KV-7, KV-8, KV-9), built on records alone. Every call that moves a job is one idempotent conditional
- * write. Clients that write KV directly can move the same jobs; only the index constrains them.
+ * write. Clients can also change jobs by plain KV writes. The index follows those writes, but the state machine does
+ * not apply to them.
  */
 
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
@@ -218,7 +219,7 @@ export class Jobs implements JobStore {
       this.#contention.settle(call, async () => {
         const stored = jobOf(this.#key(ref), await this.#read(ref, call));
         if (!stored || !mayMove(stored.state, 'cancel')) return stored;
-        // Conditional on the state only: a worker's heartbeats must not prevent it.
+        // Conditional only on the state, so that a worker's heartbeats do not prevent it.
         const expect = { fields: fieldsOf({ state: stored.state }) };
         return (await this.#change(ref, cancelled(ttlMs), expect, call, request)) ?? CONFLICT;
       }),

@@ -76,7 +76,7 @@ export function hasRetriesLeft({ retryCount, maxRetries }: Job): boolean {
   return retryCount < maxRetries;
 }
 
-/** Returns the move that fails a job whose worker is silent and whose retries are used up. */
+/** Returns the move that fails a job whose worker has stopped responding and which has no retries left. */
 export function givenUpOn(job: Job): Move {
   const worker = job.worker === undefined ? 'its worker' : `worker ${job.worker}`;
   const times = job.maxRetries === 1 ? 'once' : `${job.maxRetries} times`;

@@ -1,8 +1,8 @@
 /**
  * Decides which artifact bytes can be removed, on backends that cannot write a reference and check its bytes in one
  * step. A writer announces the hash before it stores the bytes, and retracts the announcement after it stores the
- * reference. A removal reads blob versions first, then announcements, then references: bytes announced later have a
- * newer version.
+ * reference. A removal reads blob versions first, then announcements, then references, so bytes that are announced
+ * later have a newer version.
  */
 import type { BlobInfo, Blobs } from '../engine/blobs.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -14,8 +14,8 @@ import type { KeyedReferences } from './artifact-references.ts';
 import { scanRecords } from './scan.ts';
 
 /**
- * How long an announcement outlives a crashed writer. A writer that stalls longer finds it gone and checks its bytes
- * again.
+ * How long an announcement outlives a crashed writer. A writer that stalls for longer notices that its announcement has
+ * expired, and checks its bytes again.
  */
 const ANNOUNCED_FOR_MS = 3_600_000;
 /** How long to keep the marks of a crashed erasure whose bytes are still referenced. */
@@ -43,9 +43,12 @@ export class KeyedBytes {
     this.#references = references;
   }
 
-  /** Announces a reference to a hash. Returns a function that retracts it, which returns false if it had expired. */
+  /**
+   * Announces a reference to a hash. Returns a function that retracts the announcement, and that returns false if the
+   * announcement had expired.
+   */
   async announce(tenantId: string, sha256: string, call: EngineCall): Promise<() => Promise<boolean>> {
-    // The hash comes last: on Redis it determines the bucket, for announcements as for bytes.
+    // The hash comes last, because on Redis it determines the bucket, for announcements and bytes alike.
     const name = nameOf(tenantId, [PENDING, this.#context.uuid(), sha256]);
     await this.#records.write({ name, mode: 'replace', set: fieldsOf({ sha256 }), ttlMs: ANNOUNCED_FOR_MS }, call);
     return async () => (await this.#records.write({ name, mode: 'delete', set: new Map() }, call)).existed;
@@ -65,7 +68,7 @@ export class KeyedBytes {
     };
   }
 
-  /** Removes bytes that this or an interrupted erasure has released and that no reference names. */
+  /** Removes unreferenced bytes that this erasure or an interrupted one has released. */
   async finishErasures(tenantId: string, call: EngineCall): Promise<Removed> {
     const markKeys: string[] = [];
     const prefix = keyPrefix([ERASING]);
@@ -73,7 +76,8 @@ export class KeyedBytes {
     if (markKeys.length === 0) return { references: 0, blobs: [] };
     const stored = await this.#blobs.info(tenantId, [...new Set(markKeys.map(hashOf))], call);
     const removed = await this.removeUnnamed(tenantId, stored, null, call);
-    // Marks of bytes that are still referenced may belong to an erasure under way; otherwise they expire.
+    // Marks of bytes that are still referenced are kept, because they may belong to an erasure in progress. They
+    // expire.
     const left = new Set(stored.filter((blob) => !removed.blobs.includes(blob)).map(({ sha256 }) => sha256));
     for (const key of markKeys.filter((key) => !left.has(hashOf(key)))) {
       const name: RecordName = { space: 'artifacts', tenantId, key };

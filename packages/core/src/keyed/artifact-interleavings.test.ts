@@ -1,7 +1,6 @@
 /**
- * Runs two actors on the artifacts of a keyed backend, in every order of their steps with up to three switches: one
- * stalls at any step, the other continues for any number of steps, then the first resumes. Also with an actor that
- * never resumes.
+ * Runs two actors on the artifacts of a keyed backend, in every order of their steps with up to three switches. One
+ * actor stalls at any step, the other continues for any number of steps, and then the first resumes, or never does.
  */
 import { describe, expect, it } from 'vitest';
 import { createArtifacts } from '../artifacts/store.ts';
@@ -157,7 +156,7 @@ async function expectWhole(
   }
 }
 
-/** Asserts that bytes are stored exactly as long as a reference names them. */
+/** Asserts that bytes are stored exactly as long as they are referenced. */
 async function expectBytes(fixture: Fixture, plan: string, blobs: number): Promise<void> {
   fixture.time.now += 10;
   const { store } = fixture.open();
@@ -199,17 +198,21 @@ describe.for([
     );
   });
 
-  it('an erasure during a put in the same session leaves the artifact whole or removes it', LIMIT, async () => {
-    await everyOrder(
-      stepwise,
-      async (fixture) => void (await fixture.open().store.putBytes(BYTES, inSession('A'))),
-      [
-        ({ store }) => store.putBytes(BYTES, inSession('A')),
-        ({ engine }) => engine.eraseRefs('default', { sessionId: 'A' }, 100, CALL),
-      ],
-      (fixture, plan) => expectWhole(fixture, plan, { A: [0, 1] }),
-    );
-  });
+  it(
+    'an erasure during a put in the same session either leaves the artifact complete or removes it',
+    LIMIT,
+    async () => {
+      await everyOrder(
+        stepwise,
+        async (fixture) => void (await fixture.open().store.putBytes(BYTES, inSession('A'))),
+        [
+          ({ store }) => store.putBytes(BYTES, inSession('A')),
+          ({ engine }) => engine.eraseRefs('default', { sessionId: 'A' }, 100, CALL),
+        ],
+        (fixture, plan) => expectWhole(fixture, plan, { A: [0, 1] }),
+      );
+    },
+  );
 
   it('two erasures of sessions that share bytes leave no bytes', LIMIT, async () => {
     await everyOrder(
@@ -229,7 +232,7 @@ describe.for([
     );
   });
 
-  it('a delete during a put of the same artifact leaves it listed or removes it', LIMIT, async () => {
+  it('a delete during a put of the same artifact either leaves it listed or removes it', LIMIT, async () => {
     for (const first of ['put', 'delete'] as const) {
       const put = ({ store }: { store: ArtifactStore }) => store.putBytes(BYTES, inSession('A'));
       const remove = async ({ store }: { store: ArtifactStore }) => {
@@ -291,7 +294,7 @@ describe.for([
     }
   });
 
-  it('a put that stalls past its announcement finds its bytes gone and stores them again', LIMIT, async () => {
+  it('a put that outlasts its announcement notices that its bytes are gone and stores them again', LIMIT, async () => {
     const count = await everyOrder(
       stepwise,
       async () => {},

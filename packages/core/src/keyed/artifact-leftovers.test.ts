@@ -51,7 +51,7 @@ describe('leftovers of an artifact after a crash', () => {
     expect(await keys()).toEqual([`trace/t1/${id}`]);
   });
 
-  it('an entry of neither session nor trace is removed by a sweep once its reference is gone', async () => {
+  it('an entry without session and trace is removed by a sweep once its reference is gone', async () => {
     const { engine, store, keys, lose } = await oneArtifact();
     const kept = await store.putText('kept', { ttl: null });
     const { id } = await store.putText('lost', { ttl: null });

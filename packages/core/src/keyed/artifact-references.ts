@@ -1,6 +1,7 @@
 /**
- * Artifact references on keyed backends: one record per reference, and index entries by session, by trace or of neither. A
- * readable reference is always listed: its entries are written before it and removed after it.
+ * Artifact references on keyed backends: one record per reference, and index entries by session, by trace, or for
+ * references with neither. A readable reference is always listed, because its entries are written before it and removed
+ * after it.
  */
 
 import { corruptValue, Damage } from '../checks/damage.ts';
@@ -15,18 +16,21 @@ import { fieldsOf, numberField, textField } from '../tools/record-fields.ts';
 import { scanRecords } from './scan.ts';
 
 const PAGE = 500;
-/** Entries of references with neither session nor trace. References stored by version 0.1 have none until stored again. */
+/**
+ * Entries of references with neither session nor trace. References that version 0.1 stored have no entry until they are
+ * stored again.
+ */
 const UNSCOPED = 'unscoped';
 
 export interface KeyedArtifactOptions {
   /**
-   * The engine writes a batch one record at a time, so other writers can come between. Entries are then written once
-   * more after their reference, because a removal that began earlier may have removed them.
+   * Set if the engine writes the records of a batch one after the other, so that other writers can interfere. Entries
+   * are then written again after their reference, because a removal that began earlier may have removed them.
    */
   stepwise?: boolean;
 }
 
-/** Hashes named by references, and how many expired references were removed while reading. */
+/** Referenced hashes, and the number of expired references that were removed while reading. */
 export interface NamedHashes {
   hashes: ReadonlySet<string>;
   removed: number;
@@ -113,7 +117,10 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
     return rows;
   }
 
-  /** Counts the references that have not expired by `now`. A damaged one counts: its expiry is unknown. */
+  /**
+   * Counts the references that have not expired by `now`. A damaged reference is counted, because its expiry is
+   * unknown.
+   */
   async count(tenantId: string, now: number, call: EngineCall): Promise<number> {
     let references = 0;
     for (let after: string | null = null; ; ) {
@@ -125,13 +132,13 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
     }
   }
 
-  /** Reads the hashes named by references, and removes references expired by `expiredBy`. */
+  /** Reads the referenced hashes, and removes references that had expired by `expiredBy`. */
   async named(tenantId: string, expiredBy: number | null, call: EngineCall): Promise<NamedHashes> {
     const hashes = new Set<string>();
     let removed = 0;
     for await (const { row, revision } of this.#all(tenantId, call)) {
       const isExpired = expiredBy !== null && row.expiresAt !== null && row.expiresAt <= expiredBy;
-      // A reference that was stored again meanwhile is no longer expired.
+      // A reference that has been stored again is no longer expired.
       if (isExpired && (await this.#remove(tenantId, row, revision, call))) removed++;
       else hashes.add(row.sha256);
     }
@@ -150,8 +157,8 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
   }
 
   /**
-   * Removes entries of neither session nor trace whose reference is gone: a process of version 0.1 does not know them, and
-   * a killed removal leaves them.
+   * Removes entries without session and trace whose reference is gone. Processes of version 0.1 do not know such
+   * entries, and killed removals leave them behind.
    */
   async removeLoneUnscoped(tenantId: string, call: EngineCall): Promise<void> {
     const prefix = keyPrefix([UNSCOPED]);
@@ -170,7 +177,7 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
     }
   }
 
-  /** Writes entries that a killed writer left out, for references written since a time. */
+  /** Writes entries that a killed writer did not write, for references written since a time. */
   async addMissingEntries(tenantId: string, since: number, call: EngineCall): Promise<void> {
     if (!this.#stepwise) return;
     for await (const { row } of this.#all(tenantId, call)) {
@@ -184,8 +191,9 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
   }
 
   /**
-   * Removes one version of a reference, then the entries read before it. Returns false when another writer came first.
-   * The conditions on the entries prevent a stalled removal from removing those of a reference stored meanwhile.
+   * Removes one version of a reference, then the entries read before it. Returns false if another writer was faster.
+   * The conditions on the entries prevent a stalled removal from removing the entries of a reference that was stored in
+   * the meantime.
    */
   async #remove(tenantId: string, row: ArtifactRow, revision: number, call: EngineCall): Promise<boolean> {
     const names = entryNames(tenantId, row);
@@ -213,7 +221,7 @@ function refName(tenantId: string, id: string): RecordName {
   return { space: 'artifacts', tenantId, key: joinKey(['ref', id]) };
 }
 
-/** Returns the names of a reference's index entries: by session and by trace, or the one of neither. */
+/** Returns the names of a reference's index entries: by session and by trace, or a single entry if it has neither. */
 function entryNames(tenantId: string, row: ArtifactRow): RecordName[] {
   const names: RecordName[] = [];
   for (const [kind, owner] of [

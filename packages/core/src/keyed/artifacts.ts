@@ -11,11 +11,11 @@ import type { StoreContext } from '../tools/context.ts';
 import { blobsByTenant, KeyedBytes } from './artifact-bytes.ts';
 import { type KeyedArtifactOptions, KeyedReferences } from './artifact-references.ts';
 
-/** Sweeps repair only references younger than this: long enough for several sweeps after a crash. */
+/** Sweeps repair only references younger than this, which allows for several sweeps after a crash. */
 const REPAIRED_FOR_MS = 24 * 3_600_000;
 
 export interface KeyedArtifacts extends ArtifactEngine {
-  /** Removes all bytes of a tenant that no reference names, regardless of age. */
+  /** Removes all unreferenced bytes of a tenant, regardless of age. */
   removeUnnamed(tenantId: string, call: EngineCall): Promise<void>;
 }
 
@@ -34,9 +34,9 @@ export function keyedArtifacts(
       await retract();
       return false;
     }
-    // If this fails, the announcement stays until it expires: the reference may still be written.
+    // If this fails, the announcement stays until it expires, because the reference may still be written.
     const takeBack = await references.put(tenantId, row, call);
-    // If the announcement expired before it was retracted, a sweep may have removed the bytes: store them again.
+    // If the announcement expired before it was retracted, a sweep may have removed the bytes, so store them again.
     if ((await retract()) || (await staged.keep(call))) return true;
     await takeBack();
     return false;

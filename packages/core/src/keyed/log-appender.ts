@@ -1,6 +1,6 @@
 /**
- * Appends to the agents' logs, journals of one space. The first write of a key wins (AGT-2, AGT-7, AGT-10). Writers of
- * one process share commits instead of racing for the head.
+ * Appends to the logs of agents, which are journals of one space. The first write of a key wins (AGT-2, AGT-7, AGT-10).
+ * Writers of one process share commits instead of racing for the head.
  */
 
 import type { EngineCall } from '../engine/call.ts';
@@ -32,7 +32,7 @@ export class LogAppender {
   readonly #contention: Contention;
   readonly #onFirst: OnFirstEntry | undefined;
   readonly #lanes: Lanes<JournalName, Request, undefined>;
-  /** Last sequences this process saw. A stale one costs a retry, never a wrong result. */
+  /** The last sequences that this process has seen. An outdated one costs a retry but never causes a wrong result. */
   readonly #heads = new LruMap<string, number>(MAX_KNOWN_HEADS);
   #waiting = 0;
 
@@ -83,7 +83,8 @@ export class LogAppender {
     }
     this.#heads.set(id, known + entries.length);
     for (const { key } of entries) missing.delete(key);
-    // Again: a removal may have come between, and committed entries must not be left without their session.
+    // Done again, because the session may have been removed in between and committed entries must not be left without
+    // it.
     if (known === 0) await this.#onFirst?.(name.tenantId, name.name, call);
     return true;
   }

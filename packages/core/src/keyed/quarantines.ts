@@ -19,9 +19,9 @@ import { refuseIfOver } from '../tools/contention.ts';
 import { joinKey, splitKey } from '../tools/joined-keys.ts';
 import { fieldsOf, textField } from '../tools/record-fields.ts';
 
-/** Callers cannot reach this space. Its tenant id is arbitrary: erasing that tenant keeps the counters. */
+/** Callers cannot reach this space. Its tenant id is arbitrary, and erasing that tenant keeps the counters. */
 const RECORD: RecordName = { space: 'quarantines', tenantId: 'default', key: 'runs' };
-/** Names of entries contain a `/`; these do not. */
+/** The names of entries contain a `/`; these names do not. Quarantines and releases are numbered together. */
 const GENERATION = 'generation';
 const RELEASES = 'releases';
 
@@ -68,9 +68,11 @@ export class KeyedQuarantines implements QuarantineEngine {
   }
 
   put(run: RunKey, damage: FoundDamage, call: EngineCall) {
-    return this.#change(call, ({ entries }) => {
-      const { entry, isNew, isChanged } = entryAfter(run, entries.get(nameOf(run)) ?? null, damage);
-      return { change: isChanged ? { [nameOf(run)]: encode(entry) } : null, outcome: { entry, isNew } };
+    return this.#change(call, ({ entries, releases }) => {
+      const { entry, isNew, isChanged } = entryAfter(run, entries.get(nameOf(run)) ?? null, damage, releases + 1);
+      const numbered: Change = isNew ? { [RELEASES]: releases + 1 } : {};
+      const change: Change | null = isChanged ? { [nameOf(run)]: encode(entry), ...numbered } : null;
+      return { change, outcome: { entry, isNew } };
     });
   }
 
@@ -98,7 +100,7 @@ export class KeyedQuarantines implements QuarantineEngine {
     });
   }
 
-  /** Reads one field while nothing has changed, the whole record when the generation has moved. */
+  /** Reads one field if nothing has changed, and the whole record if the generation has changed. */
   async #latest(call: EngineCall): Promise<Quarantines> {
     const field = await this.#records.getField(RECORD, GENERATION, call);
     const generation = field === null ? NOTHING.generation : Buffer.from(field).toString();
@@ -111,7 +113,7 @@ export class KeyedQuarantines implements QuarantineEngine {
     return record ? decode(record) : NOTHING;
   }
 
-  /** Reads, decides and writes conditionally, and retries when another writer came between. */
+  /** Reads, decides and writes conditionally, and retries if another writer was faster. */
   async #change<T>(
     call: EngineCall,
     decide: (known: Quarantines) => { change: Change | null; outcome: T },
@@ -135,8 +137,8 @@ function decode(record: StoredRecord): Quarantines {
   for (const name of record.fields.keys()) {
     if (!name.includes('/')) continue;
     const [tenantId, runId] = splitKey(name) as [string, string];
-    const [fromSeq, reason, at, state, release] = JSON.parse(textField(record, name)!) as Encoded;
-    entries.set(name, { tenantId, runId, fromSeq, reason, at, state, release });
+    const [fromSeq, reason, at, state, release, notice = 0] = JSON.parse(textField(record, name)!) as Encoded;
+    entries.set(name, { tenantId, runId, fromSeq, reason, at, state, release, notice });
   }
   return {
     revision: record.revision,
@@ -146,10 +148,11 @@ function decode(record: StoredRecord): Quarantines {
   };
 }
 
-type Encoded = [number, string, number, StoredQuarantine['state'], number];
+/** The last number is absent in entries that older versions wrote. Older versions ignore it. */
+type Encoded = [number, string, number, StoredQuarantine['state'], number, number?];
 
-function encode({ fromSeq, reason, at, state, release }: StoredQuarantine): string {
-  return JSON.stringify([fromSeq, reason, at, state, release] satisfies Encoded);
+function encode({ fromSeq, reason, at, state, release, notice }: StoredQuarantine): string {
+  return JSON.stringify([fromSeq, reason, at, state, release, notice] satisfies Encoded);
 }
 
 function nameOf({ tenantId, runId }: RunKey): string {

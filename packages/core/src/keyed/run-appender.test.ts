@@ -7,7 +7,7 @@ import { Runs } from '../runs/store.ts';
 import { StoreContext } from '../tools/context.ts';
 import { KeyedRuns } from './runs.ts';
 
-/** Opens two stores over one journal, as two processes would, and counts the reads of the first. */
+/** Opens two stores over one journal, like two processes, and counts the reads of the first. */
 function setUp() {
   const context = new StoreContext();
   const journal: Journal = memoryJournal(context);

@@ -2,7 +2,7 @@
 import type { JournalEntry, JournalHead, JournalName } from '../engine/journal.ts';
 import type { RunKey } from '../engine/run-key.ts';
 import type { RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
-import { digestBytes } from '../hash.ts';
+import { digestBase64 } from '../hash.ts';
 import { damagedHead, undecodable } from '../runs/chain.ts';
 import { decodeEvent } from '../runs/event-forms.ts';
 
@@ -16,15 +16,26 @@ export function eventFromEntry(run: RunKey, entry: JournalEntry): StoredRunEvent
 /** Encodes the parts of a head that the journal's own head does not have. */
 export function encodeHead(head: RunHead): string {
   const { projectId, environmentId, planId, planVersion, status, labels, parentRunId } = head;
-  const link = digestBytes(head.link).toString('base64');
-  return JSON.stringify({ projectId, environmentId, planId, planVersion, status, labels, parentRunId, link });
+  const link = digestBase64(head.link);
+  return JSON.stringify({
+    projectId,
+    environmentId,
+    planId,
+    planVersion,
+    status,
+    labels,
+    parentRunId,
+    link,
+    life: head.life === 1 ? undefined : head.life,
+  });
 }
 
 /** Decodes a head. Throws `CORRUPT_EVENT` if it cannot be decoded. */
 export function decodeHead(run: RunKey, head: JournalHead): RunHead {
-  const { link, ...state } = parseState(run, head);
+  const { link, life = 1, ...state } = parseState(run, head);
   return {
     ...state,
+    life,
     ...run,
     seq: head.seq,
     link: Buffer.from(link, 'base64').toString('latin1'),
@@ -34,14 +45,14 @@ export function decodeHead(run: RunKey, head: JournalHead): RunHead {
   };
 }
 
-type HeadState = Omit<RunHead, 'link' | 'rewrites'> & { link: string };
+type HeadState = Omit<RunHead, 'link' | 'rewrites' | 'life'> & { link: string; life?: number };
 
 function parseState(run: RunKey, head: JournalHead): HeadState {
   try {
     const state = JSON.parse(head.state) as HeadState;
     if (typeof state.link === 'string' && typeof state.labels === 'object' && state.labels !== null) return state;
   } catch {
-    // A head that does not parse is treated like one with missing parts.
+    // A head that does not parse is treated like a head with missing parts.
   }
   throw damagedHead(run, head.seq);
 }

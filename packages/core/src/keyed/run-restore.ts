@@ -1,4 +1,7 @@
-/** Restores a run to its journal in steps of one write each. Reads again after another process made a step. */
+/**
+ * Restores a run to its journal in steps of one write each. Reads the state again if another process has performed a
+ * step.
+ */
 
 import { TidemarkError } from '../contracts/errors.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -6,6 +9,7 @@ import type { Journal, JournalEntry, JournalRestore } from '../engine/journal.ts
 import type { RunKey } from '../engine/run-key.ts';
 import type { RestoredPart, StoredRunEvent } from '../engine/runs.ts';
 import { encodeEvent } from '../runs/event-forms.ts';
+import { encodeNotice } from '../runs/notices.ts';
 import { planRestore } from '../runs/restore-plan.ts';
 import { encodeHead, headOf, nameOf } from './run-entries.ts';
 
@@ -31,7 +35,7 @@ export async function restoreJournal(
   });
 }
 
-/** Returns the next entries to restore, or `null` when nothing is left to do. */
+/** Returns the next entries to restore, or `null` if there is nothing left to do. */
 async function nextStep(
   journal: Journal,
   run: RunKey,
@@ -51,6 +55,7 @@ async function nextStep(
     entries,
     head: { seq: part.head.seq, createdAt, updatedAt, state: encodeHead(part.head), rewrites },
     isLast: part.isLast && entries.length === plan.events.length,
+    notice: encodeNotice({ kind: 'restored', life: part.head.life }),
   };
 }
 

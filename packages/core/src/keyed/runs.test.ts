@@ -1,4 +1,4 @@
-/** Snapshots of the keyed run engine: which ones a fold may drop, and what damage to them means. */
+/** Snapshots of the keyed run engine: which ones a fold may remove, and how damage is handled. */
 import { expect, it } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { Records } from '../engine/records.ts';
@@ -24,7 +24,7 @@ async function setUp() {
     },
     write: async (write) => {
       const outcome = await inner.write(write);
-      // The damage goes with the record.
+      // Deleting the record also removes the damage.
       if (write.mode === 'delete') failure.code = null;
       return outcome;
     },
@@ -43,7 +43,7 @@ it('drops a snapshot only if it is not newer than the given rewrite', async () =
   await engine.dropSnapshot(RUN, SNAPSHOT.rewrites, CALL);
 });
 
-it('never replaces a snapshot by an older one', async () => {
+it('never replaces a snapshot with an older one', async () => {
   const { engine } = await setUp();
   const { lastEventSeq, rewrites } = SNAPSHOT;
   for (const older of [
@@ -60,7 +60,7 @@ it('never replaces a snapshot by an older one', async () => {
     expect(await engine.saveSnapshot(RUN, { ...newer, body: '{"new":1}' }, CALL)).toBe(true);
 });
 
-it('replaces exactly the snapshot that the caller names', async () => {
+it('replaces exactly the snapshot that the caller passes', async () => {
   const { engine } = await setUp();
   const next = { ...SNAPSHOT, lastEventSeq: 8 };
   for (const other of [
@@ -93,4 +93,10 @@ it('reports a failed read of a snapshot, and removes nothing', async () => {
   });
   failure.code = null;
   expect(await engine.loadSnapshot(RUN, CALL)).toEqual(SNAPSHOT);
+});
+
+it('redacts no event that the run does not have', async () => {
+  const { engine } = await setUp();
+  const redaction = { at: 1, by: 'officer', reason: 'request', payloadHash: 'f'.repeat(64) };
+  expect(await engine.redact(RUN, 1, redaction, CALL)).toBe(false);
 });

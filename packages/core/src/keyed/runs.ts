@@ -1,11 +1,15 @@
-/** The run engine of keyed backends: one journal per run, written against the head the writer knows (RUN-17). */
+/**
+ * The run engine of keyed backends: one journal per run, written only if its head is still the head that the writer
+ * knows (RUN-17).
+ */
 
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { EngineCall } from '../engine/call.ts';
-import type { Journal, JournalEntry, JournalName } from '../engine/journal.ts';
+import type { Journal, JournalName } from '../engine/journal.ts';
 import type { RecordName, Records, StoredRecord } from '../engine/records.ts';
 import type { RunKey } from '../engine/run-key.ts';
 import type {
+  CommitEnd,
   DamagedHead,
   FeedEntry,
   LogPage,
@@ -21,12 +25,13 @@ import type {
   StoredRunEvent,
   StoredSnapshot,
 } from '../engine/runs.ts';
-import type { Digest } from '../hash.ts';
-import { FIRST_LINK } from '../runs/chain.ts';
+import { type ChainFormat, NEWEST_CHAIN_FORMAT } from '../runs/chain.ts';
 import { encodeEvent } from '../runs/event-forms.ts';
 import { matchesQuery } from '../runs/list.ts';
 import { readLogPage } from '../runs/log-page.ts';
+import { decodeNotice, encodeNotice, noticeOfRemoval } from '../runs/notices.ts';
 import { refuseIfOver } from '../tools/contention.ts';
+import { outcomesOf } from '../tools/outcomes.ts';
 import { inParts } from '../tools/paging.ts';
 import { KeyedQuarantines } from './quarantines.ts';
 import { RunAppender } from './run-appender.ts';
@@ -34,7 +39,7 @@ import { decodeHead, eventFromEntry, headOf, nameOf, runOf } from './run-entries
 import { restoreJournal } from './run-restore.ts';
 
 const LIST_PAGE = 500;
-const LINKS_AT_ONCE = 32;
+const ENDS_AT_ONCE = 32;
 
 export class KeyedRuns implements RunEngine {
   readonly quarantines: KeyedQuarantines;
@@ -42,10 +47,11 @@ export class KeyedRuns implements RunEngine {
   readonly #records: Records;
   readonly #appender: RunAppender;
 
-  constructor(journal: Journal, records: Records) {
+  /** @param format returns the format of the chain that commits have now */
+  constructor(journal: Journal, records: Records, format: () => ChainFormat = () => NEWEST_CHAIN_FORMAT) {
     this.#journal = journal;
     this.#records = records;
-    this.#appender = new RunAppender(journal);
+    this.#appender = new RunAppender(journal, format);
     this.quarantines = new KeyedQuarantines(records);
   }
 
@@ -56,7 +62,7 @@ export class KeyedRuns implements RunEngine {
     if (call.transaction !== undefined) {
       return Promise.reject(new TidemarkError('UNSUPPORTED', 'This engine cannot join a transaction of the caller'));
     }
-    return Promise.all(appends.map((append) => this.#appender.append(append, call).catch((error: Error) => error)));
+    return outcomesOf(appends, (append) => this.#appender.append(append, call));
   }
 
   async fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage> {
@@ -106,7 +112,7 @@ export class KeyedRuns implements RunEngine {
     return record && decodeSnapshot(record);
   }
 
-  /** Reads the record of a snapshot. A damaged one is not an error: the events can be folded again. */
+  /** Reads the record of a snapshot. A damaged snapshot is not an error, because the events can be folded again. */
   async #snapshotRecord(name: RecordName, call: EngineCall): Promise<StoredRecord | null | 'damaged'> {
     try {
       return (await this.#records.get([name], call))[0]!;
@@ -157,9 +163,14 @@ export class KeyedRuns implements RunEngine {
 
   async remove(run: RunKey, tombstone: RunTombstone, call: RemoveRunOptions): Promise<boolean> {
     this.#appender.forget(nameOf(run));
-    // The journal first: with the tombstone in place, nobody can recreate the run while its snapshot is removed.
-    const options = { ...call, keepsName: tombstone.kind !== 'deleted' };
+    // Removes the journal first. With the tombstone in place, nobody can recreate the run while its snapshot is being
+    // removed.
+    const notice = encodeNotice(noticeOfRemoval(tombstone));
+    const options = { ...call, keepsName: tombstone.kind !== 'deleted', notice };
     const removed = await this.#journal.remove(nameOf(run), JSON.stringify(tombstone), options);
+    // A later life may have begun in the meantime. Its snapshot and quarantine must be kept.
+    const { head, tombstone: there } = await this.#journal.head(nameOf(run), call);
+    if (head !== null && there === null) return removed > 0;
     await this.#removeSnapshot(run, call);
     await this.quarantines.remove(run, call);
     return removed > 0;
@@ -184,72 +195,70 @@ export class KeyedRuns implements RunEngine {
       const event = eventFromEntry(run, entry);
       if (event.redaction) return true;
       const to = encodeEvent({ ...event, payload: null, redaction });
-      if (await this.#journal.rewrite(name, runSeq, { from: entry.body, to }, call)) return true;
+      const notice = encodeNotice({ kind: 'redacted', runSeq, life: event.life });
+      if (await this.#journal.rewrite(name, runSeq, { from: entry.body, to, notice }, call)) return true;
       refuseIfOver(call);
     }
   }
 
-  /** Drops the cached head of a run whose journal is about to be forgotten. */
+  /** Removes a run's cached head before its journal is forgotten. */
   forget(tenantId: string, runId: string): void {
     this.#appender.forget(nameOf({ tenantId, runId }));
   }
 
-  async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
-    const page = await this.#journal.feed('runs', after, limit, call);
-    const entries = page.map(({ cursor, name, entry }) => {
-      const run = runOf(name);
-      return { cursor, name, run, entry, event: nullIfDamaged(() => eventFromEntry(run, entry)) };
+  async feed(after: string | null, limit: number, call: EngineCall, notices?: boolean): Promise<FeedEntry[]> {
+    const page = await this.#journal.feed('runs', after, limit, call, notices);
+    const entries = page.map((item) => {
+      const run = runOf(item.name);
+      const event = item.entry ? nullIfDamaged(() => eventFromEntry(run, item.entry)) : null;
+      return { ...item, run, event };
     });
-    const links = await this.#linksBefore(
+    const ends = await this.#endsBefore(
       entries.flatMap(({ name, event }) => (event ? [{ name, event }] : [])),
       call,
     );
-    return entries.map(({ cursor, name, run, entry, event }) =>
-      event
-        ? { cursor, run, event, linkBefore: links.get(eventKey(name, seqBefore(event)))! }
-        : { cursor, run, runSeq: entry.seq, damage: 'its stored form cannot be decoded' },
-    );
+    return entries.map(({ cursor, name, run, entry, event, notice }): FeedEntry => {
+      if (entry === undefined) return { cursor, run, notice: decodeNotice(notice) };
+      if (event === null) return { cursor, run, runSeq: entry.seq, damage: 'its stored form cannot be decoded' };
+      return { cursor, run, event, before: ends.get(eventKey(name, seqBefore(event)))! };
+    });
   }
 
   /**
-   * Returns the link before each event's commit, by event key: from the page, or read when the page begins inside a
-   * run.
+   * Returns, by event key, the end of the commit that precedes the commit of each event. That end is in the page, or is
+   * read separately if the page begins inside a run.
    */
-  async #linksBefore(
+  async #endsBefore(
     entries: readonly { name: JournalName; event: StoredRunEvent }[],
     call: EngineCall,
-  ): Promise<Map<string, Digest>> {
-    const links = new Map<string, Digest>();
+  ): Promise<Map<string, CommitEnd | null>> {
+    const ends = new Map<string, CommitEnd | null>();
     const unread: { name: JournalName; seq: number; key: string }[] = [];
     for (const { name, event } of entries) {
       const seq = seqBefore(event);
       const key = eventKey(name, seq);
-      if (!links.has(key)) {
+      if (!ends.has(key)) {
         if (seq > 0) unread.push({ name, seq, key });
-        links.set(key, FIRST_LINK);
+        ends.set(key, null);
       }
-      links.set(eventKey(name, event.runSeq), event.link);
+      ends.set(eventKey(name, event.runSeq), event);
     }
-    for (const part of inParts(unread, LINKS_AT_ONCE)) {
-      const read = await Promise.all(part.map(({ name, seq }) => this.#linkAt(name, seq, call)));
-      for (const [at, link] of read.entries()) links.set(part[at]!.key, link);
+    for (const part of inParts(unread, ENDS_AT_ONCE)) {
+      const read = await Promise.all(part.map(({ name, seq }) => this.#eventAt(name, seq, call)));
+      for (const [at, event] of read.entries()) ends.set(part[at]!.key, event);
     }
-    return links;
+    return ends;
   }
 
-  /** The link of a removed or damaged run does not matter: verifying its events fails anyway. */
-  async #linkAt(name: JournalName, seq: number, call: EngineCall): Promise<Digest> {
+  /** Returns `null` for a removed or damaged run: verifying its events fails anyway. */
+  async #eventAt(name: JournalName, seq: number, call: EngineCall): Promise<StoredRunEvent | null> {
     const [entry] = await this.#journal.read(name, seq - 1, 1, call);
-    return (entry && linkOf(name, entry)) ?? FIRST_LINK;
+    return entry ? nullIfDamaged(() => eventFromEntry(runOf(name), entry)) : null;
   }
 
   waitForEvents(run: RunKey | null, call: EngineCall): Promise<void> {
     return this.#journal.wait('runs', run && nameOf(run), call);
   }
-}
-
-function linkOf(name: JournalName, entry: JournalEntry): Digest | undefined {
-  return nullIfDamaged(() => eventFromEntry(runOf(name), entry))?.link;
 }
 
 /** Runs a decoder and returns `null` when the data is damaged. */
@@ -271,7 +280,10 @@ function eventKey({ tenantId, name }: JournalName, seq: number): string {
   return `${tenantId}\0${name}\0${seq}`;
 }
 
-/** Stands for a snapshot that does not match its checksum. Its body belongs to no run, and any fold may remove it. */
+/**
+ * Represents a snapshot that does not match its checksum. Its body does not belong to a run, and any fold may remove
+ * it.
+ */
 const DAMAGED_SNAPSHOT: StoredSnapshot = { lastEventSeq: 0, rewrites: Number.MAX_SAFE_INTEGER, body: '' };
 
 function decodeSnapshot({ fields }: StoredRecord): StoredSnapshot {

@@ -8,8 +8,8 @@ import type { RecordSpace, Records, ScannedRecord } from '../engine/records.ts';
 const PAGE = 500;
 
 /**
- * Yields live records under a prefix in byte order of keys, reading `page` at a time. Damaged records are left out:
- * they are added to `call.damaged`, or the scan fails at its end.
+ * Yields live records under a prefix in byte order of keys, reading `page` at a time. Damaged records are omitted and
+ * added to `call.damaged`; without it, the scan fails at its end.
  */
 export async function* scanRecords(
   records: Records,
@@ -32,7 +32,7 @@ export async function* scanRecords(
   }
 }
 
-/** Throws `CORRUPT_VALUE` if entries are missing: sequences of journals have no gaps. */
+/** Throws `CORRUPT_VALUE` if entries are missing, because sequences of journals have no gaps. */
 export function checkDense({ space, name }: JournalName, after: number, entries: readonly JournalEntry[]): void {
   const gap = entries.findIndex(({ seq }, at) => seq !== after + at + 1);
   if (gap !== -1) throw corruptValue(space, `${name} / ${after + gap + 1}`);

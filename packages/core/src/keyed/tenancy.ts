@@ -1,5 +1,5 @@
 /**
- * Operations across tenants on keyed backends (GEN-10): listing tenants, and removing everything a tenant has. Data is
+ * Operations across tenants on keyed backends (GEN-10): listing tenants, and removing all data of a tenant. Data is
  * removed before the entries that locate it, so that an interrupted removal is found and retried.
  */
 import type { TenantPart } from '../contracts/admin.ts';
@@ -13,6 +13,7 @@ import { firstAfter } from '../kv/order.ts';
 import { keyPrefix, splitKey } from '../tools/joined-keys.ts';
 import { inParts } from '../tools/paging.ts';
 import { textField } from '../tools/record-fields.ts';
+import { BindingSessions } from './agents/binding-sessions.ts';
 import { journalOf, traceOfJournal } from './agents/events.ts';
 import type { KeyedArtifacts } from './artifacts.ts';
 import type { KeyedRuns } from './runs.ts';
@@ -29,7 +30,7 @@ const JOURNALS: Partial<Record<TenantPart, JournalSpace>> = {
 const RECORDS: Partial<Record<TenantPart, readonly RecordSpace[]>> = {
   runs: ['snapshots'],
   kv: ['kv'],
-  bindings: ['bindings'],
+  bindings: ['bindings', 'bindingSessions'],
   pauses: ['pauses'],
   memory: ['memory'],
   tasks: ['tasks'],
@@ -37,21 +38,27 @@ const RECORDS: Partial<Record<TenantPart, readonly RecordSpace[]>> = {
   artifacts: ['artifacts'],
 };
 
-/** Parts whose request ids are stored separately. Those do not make a tenant known and are not counted. */
+/**
+ * Parts whose request ids are stored separately. Request ids alone do not make a tenant appear in lists, and they are
+ * not counted.
+ */
 const WITH_REQUESTS: ReadonlySet<TenantPart> = new Set(['kv', 'memory']);
 
-/** For spaces with several records per item, the key prefix of the one that is counted. */
+/** For spaces with several records per item, the key prefix of the records that are counted. */
 const COUNTED: Partial<Record<RecordSpace, string>> = {
   trajectories: keyPrefix(['owner']),
   artifacts: keyPrefix(['ref']),
 };
+
+/** Spaces whose records do not count as items. */
+const UNCOUNTED: ReadonlySet<RecordSpace> = new Set(['snapshots', 'sessions', 'bindingSessions']);
 
 /** Sorts after every hash. */
 const AFTER_HASHES = 'g';
 const AT_ONCE = 16;
 /** Pauses can have payloads of megabytes, so few are read at a time. */
 const PAUSES_AT_ONCE = 32;
-/** A tenant with more blobs than this takes a read of its own. */
+/** A tenant with more blobs than this needs a separate read. */
 const BLOBS_AT_ONCE = 64;
 
 export function keyedTenancy(
@@ -71,7 +78,7 @@ export function keyedTenancy(
           return journal.forget({ space, tenantId, name }, call);
         }),
       );
-      // A run counts as one item whatever its length; for other journals, entries are counted.
+      // A run counts as one item regardless of its length. For other journals, entries are counted.
       for (const count of counts) removed += space === 'runs' ? 1 : Math.max(1, count);
     }
     if (names.length === 0) await journal.clear(space, tenantId, call);
@@ -86,14 +93,15 @@ export function keyedTenancy(
     }
   };
 
-  /** Keeps bytes that are referenced again, like anything written after its part was erased. */
+  /** Erases bytes, except bytes that are referenced again: data that was written after its part was erased stays. */
   const eraseBlobs = async (tenantId: string, call: EngineCall) => {
     await artifacts.removeUnnamed(tenantId, call);
     await blobs.clear(tenantId, call);
   };
 
   /**
-   * Skips to the next tenant after each read, since the last one may have many more blobs. Blobs are listed in order.
+   * Skips to the next tenant after each read, because the last tenant of the read may have many more blobs. Blobs are
+   * listed in order of tenants.
    */
   const tenantsOfBlobs = async (after: string | null, limit: number, call: EngineCall) => {
     const found = new Set<string>();
@@ -114,6 +122,7 @@ export function keyedTenancy(
     return firstAfter(traces, after, limit);
   };
 
+  const bindings = new BindingSessions(records);
   return {
     async tenants(part, after, limit, call) {
       const found: string[] = [];
@@ -130,7 +139,7 @@ export function keyedTenancy(
       if (removed > 0) return removed;
       for (const of of RECORDS[part] ?? []) {
         const counted = await eraseRecords(of, tenantId, limit, call);
-        if (counted > 0 && of !== 'snapshots' && of !== 'sessions') return counted;
+        if (counted > 0 && !UNCOUNTED.has(of)) return counted;
         if (counted > 0) while ((await eraseRecords(of, tenantId, limit, call)) > 0);
       }
       if (WITH_REQUESTS.has(part)) while ((await eraseRecords('requests', tenantId, limit, call)) > 0);
@@ -149,7 +158,12 @@ export function keyedTenancy(
         page.map(({ key }) => deletion({ space: part, tenantId, key })),
         call,
       );
+      await bindings.dropEntries(tenantId, page, call);
       return page.length;
+    },
+
+    eraseBindings(tenantId, routerSessionId, limit, call) {
+      return bindings.erase(tenantId, routerSessionId, limit, call);
     },
 
     async erasePauses(tenantId, sessionId, limit, call) {

@@ -10,7 +10,10 @@ export interface RecordState {
 }
 
 /** Whether all conditions of the step hold. */
-export function meets({ expect }: RecordWrite, record: Pick<RecordState, 'fields' | 'revision'> | undefined): boolean {
+export function meets(
+  { expect }: Pick<RecordWrite, 'expect'>,
+  record: Pick<RecordState, 'fields' | 'revision'> | undefined,
+): boolean {
   if (!expect) return true;
   if (expect.exists !== undefined && expect.exists !== (record !== undefined)) return false;
   if (expect.revision !== undefined && expect.revision !== (record?.revision ?? 0)) return false;

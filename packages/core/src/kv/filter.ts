@@ -1,6 +1,7 @@
 /** Scan filters: predicates that must all match (KV-4). */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf } from '../checks/text.ts';
+import { isSealedValue, plainOf } from '../codec/sealed-value.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { Fields } from '../engine/records.ts';
 import { compareValues } from './order.ts';
@@ -44,8 +45,11 @@ function checkPredicate(it: Record<string, unknown>, maxBytes: number): Predicat
 
 export function matchesFilter(fields: Fields, filter: RecordFilter): boolean {
   return filter.predicates.every(({ field, op, values }) => {
-    const value = fields.get(field);
-    if (value === undefined) return op === 'ne';
+    const stored = fields.get(field);
+    if (stored === undefined) return op === 'ne';
+    // The result of a comparison would reveal something about the sealed value.
+    if (isSealedValue(stored)) return false;
+    const value = plainOf(stored);
     const order = (to: Uint8Array) => compareValues(value, to);
     switch (op) {
       case 'eq':

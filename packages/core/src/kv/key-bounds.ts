@@ -1,4 +1,4 @@
-/** Bounds of scans: prefix, range and position become one lowest and one highest key (KV-4). */
+/** Bounds of scans: combines prefix, range and position into a lowest and a highest key (KV-4). */
 import type { ScanRange } from '../engine/records.ts';
 import { compareKeys } from './order.ts';
 
@@ -11,7 +11,7 @@ export interface KeyBounds {
   high: string | null;
 }
 
-/** Returns the bounds of what is left of a scan. */
+/** Returns the bounds of the remaining part of a scan. */
 export function boundsOf({ prefix, from, to, after, reverse }: Omit<ScanRange, 'limit' | 'keysOnly'>): KeyBounds {
   const bounds: KeyBounds = { low: prefix, lowIncluded: true, high: endOfPrefix(prefix) };
   if (from && compareKeys(from, bounds.low) > 0) bounds.low = from;
@@ -46,7 +46,7 @@ function endOfPrefix(prefix: string): string | null {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!);
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     if (last === 0x10ffff) continue;
-    // The code points from U+D800 on are surrogates, which are not valid in text.
+    // The code points from U+D800 onwards are surrogates, which are not valid in text.
     points.push(last === 0xd7ff ? 0xe000 : last + 1);
     return String.fromCodePoint(...points);
   }

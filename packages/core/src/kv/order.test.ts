@@ -29,7 +29,7 @@ describe('compareValues (KV-5)', () => {
 });
 
 describe('compareKeys (KV-4)', () => {
-  it('orders by UTF-8 bytes, also above U+FFFF', () => {
+  it('orders by UTF-8 bytes, even above U+FFFF', () => {
     const text = fc.string({ unit: 'binary' });
     fc.assert(
       fc.property(

@@ -5,8 +5,8 @@ const INTEGER = /^-?(0|[1-9][0-9]*)$/;
 const DIGITS = /^[0-9-]/;
 
 /**
- * Compares two field values: as integers of any size when both are written as integers, else bytewise.
- * Bytewise alone would put "9" above "10".
+ * Compares two field values: as integers of any size if both are written as integers, otherwise bytewise. A bytewise
+ * comparison would sort "9" after "10".
  */
 export function compareValues(a: Uint8Array, b: Uint8Array): number {
   const left = integerText(a);

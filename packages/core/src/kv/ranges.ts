@@ -1,26 +1,27 @@
-/** Calls on whole ranges of records: counting and deleting, both in bounded steps (KV-4). */
+/** Calls on whole ranges of records, counting and deleting, in bounded steps (KV-4). */
 import { encodeCursor } from '../checks/json.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
 import type { KvCount, KvDeleted } from '../contracts/kv.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { Records, RecordWrite } from '../engine/records.ts';
+import { halfTime } from '../tools/deadlines.ts';
 import { inParts } from '../tools/paging.ts';
 import { sleep } from '../tools/sleep.ts';
 import type { ScanPlan, ScanReader } from './scan.ts';
 
-/** Records that one count looks at, by key alone or with their fields. */
+/** The maximum number of records that one count reads, by key alone or with their fields. */
 const MOST_KEYS_COUNTED = 100_000;
 const MOST_RECORDS_COUNTED = 10_000;
-/** Records deleted in one step of the engine. Short steps let other writers in between. */
+/** Records deleted in one step of the engine. Steps are short, so that other writers can write in between. */
 const DELETED_AT_ONCE = 50;
-/** Idle time after such a step, as a multiple of the step's own time, so that other writers keep most of their speed. */
+/** The idle time after such a step, as a multiple of the time it took, so that other writers are hardly slowed down. */
 const REST = 3;
 const LONGEST_REST_MS = 100;
 
 /** The kind of cursor that `deletePrefix` returns. */
 export const DELETE_CURSOR = 'kv.deletePrefix';
 
-/** Counts matches until the range ends, or until the share of work or time of one call is used. */
+/** Counts matches until the range ends, or until the call has used its share of work or time. */
 export async function countMatches(
   reader: ScanReader,
   { range, filter }: ScanPlan,
@@ -36,7 +37,7 @@ export async function countMatches(
     left -= rows.length;
     for (const row of rows) {
       if (count === filter.maxResults) return { count, exact: false };
-      // A damaged record exists, but nobody knows whether it matches.
+      // A damaged record exists, but it is unknown whether it matches.
       if (row.damaged && filter.predicates.length > 0) exact = false;
       else if (reader.matches(row)) count++;
     }
@@ -70,7 +71,7 @@ export async function deleteRange(
       );
       deleted += outcomes.filter(({ existed }) => existed).length;
     } catch (error) {
-      // Earlier groups are deleted: an error would hide that. The next call meets the same failure first.
+      // Earlier groups have been deleted, which an error would hide. The next call will fail with the same error.
       if (passed === 0 || isTidemarkError(error, 'OUTCOME_UNKNOWN')) throw error;
       return result();
     }
@@ -82,10 +83,4 @@ export async function deleteRange(
 
 function removalOf(tenantId: string, key: string): RecordWrite {
   return { name: { space: 'kv', tenantId, key }, mode: 'delete', set: new Map(), brief: true };
-}
-
-/** Returns a function that returns whether half of the call's time has passed. */
-function halfTime({ deadline }: EngineCall): () => boolean {
-  const start = Date.now();
-  return () => deadline !== undefined && Date.now() - start > (deadline - start) / 2;
 }

@@ -1,7 +1,6 @@
 /**
- * Request ids (GEN-8). A record holds the last ones that changed it. Ids that it drops, because newer ones follow or
- * because it is removed, are stored separately for a while, so that a retry is recognised whatever became of the
- * record.
+ * Request ids (GEN-8). A record holds the ids of the last requests that changed it. When newer ids displace an id, or
+ * the record is removed, the id is stored separately for a while, so that a retry is still recognised.
  */
 import { REMEMBERED_REQUESTS, type RecordName } from '../engine/records.ts';
 import { sha256Hex } from '../hash.ts';
@@ -10,14 +9,16 @@ import { joinKey } from '../tools/joined-keys.ts';
 /** The request ids of a key after a step. */
 export interface RequestsAfter {
   /** The ids the record holds, oldest first. */
-  held: string[];
+  held: readonly string[];
   /** The ids it drops, which must be stored separately. */
-  left: string[];
+  left: readonly string[];
 }
 
+const NONE: readonly string[] = [];
+
 /**
- * Divides the request ids of a key after a step. A record that stays holds up to `most`. Beyond that, it drops all but
- * the last `REMEMBERED_REQUESTS` at once.
+ * Divides the request ids of a key after a step. A record that is kept holds up to `most`. If there are more, it drops
+ * all but the last `REMEMBERED_REQUESTS` at once.
  */
 export function requestsAfter(
   before: readonly string[],
@@ -25,6 +26,7 @@ export function requestsAfter(
   stays: boolean,
   most = REMEMBERED_REQUESTS,
 ): RequestsAfter {
+  if (stays && requestId === undefined && before.length <= most) return { held: before, left: NONE };
   const all = requestId === undefined ? [...before] : [...before, requestId];
   if (!stays) return { held: [], left: all };
   const leaving = all.length > most ? all.length - REMEMBERED_REQUESTS : 0;
@@ -32,7 +34,8 @@ export function requestsAfter(
 }
 
 /**
- * Returns the name under which a dropped request id is stored: a hash, since key and id may each be of maximum length.
+ * Returns the name under which a dropped request id is stored: a hash, because key and id may each have the maximum
+ * length.
  */
 export function requestName(
   { space, tenantId, key }: { space: string; tenantId: string; key: string },

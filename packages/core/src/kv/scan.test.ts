@@ -1,4 +1,4 @@
-/** How many records scans read from the engine. */
+/** Tests the number of records that scans read from the engine. */
 import { describe, expect, it } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { ScanRange } from '../engine/records.ts';

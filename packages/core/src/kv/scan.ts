@@ -1,4 +1,4 @@
-/** Scans: their checked options, and a reader that reads about as many records as its caller needs (KV-4). */
+/** Scans: validates options, and reads about as many records as the caller needs (KV-4). */
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkKeyRange } from '../checks/key-range.ts';
 import { checkOptionalBoolean, checkPrefix } from '../checks/text.ts';
@@ -7,13 +7,13 @@ import type { EngineCall } from '../engine/call.ts';
 import type { Records, ScannedRecord, ScanRange } from '../engine/records.ts';
 import { checkFilter, matchesFilter, type RecordFilter } from './filter.ts';
 
-/** Records read first: their size is unknown, and a caller may need only the first of them. */
+/** The number of records to read first, when their size is unknown and the caller may need only a few. */
 const FIRST_STEP = 16;
 const LARGEST_STEP = 200;
 const LARGEST_STEP_OF_KEYS = 1_000;
-/** Bytes of fields that a step after the first should not exceed. */
+/** The approximate maximum size of the fields read by a later step. */
 const STEP_BYTES = 4 * 1024 * 1024;
-/** How fast steps grow while the filter drops records. */
+/** The factor by which steps grow while the filter rejects records. */
 const GROWTH = 4;
 
 /** A scan with checked options. */
@@ -88,7 +88,7 @@ export function bytesOf({ fields }: ScannedRecord): number {
   return bytes;
 }
 
-/** Where a page continues: the last key, and the number of matches on all pages before. */
+/** The position after a page: its last key, and the number of matches on all pages so far. */
 interface ScanPosition {
   after: string | null;
   seen: number;
@@ -106,7 +106,7 @@ export function positionOf(cursor: string | undefined, reverse: boolean): ScanPo
   return { after, seen };
 }
 
-/** Cursors of ascending scans have no mark, as in version 0.1. */
+/** Cursors of ascending scans have no marker, as in version 0.1. */
 const REVERSE = 'reverse';
 
 export function cursorOf(after: string, seen: number, reverse: boolean): string {

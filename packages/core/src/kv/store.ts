@@ -9,14 +9,18 @@ import { PAYLOADS, type Payloads } from '../codec/payloads.ts';
 import type { CallOptions, Duration, Page } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type {
+  KvBatchOptions,
+  KvBatchResult,
   KvChange,
   KvCount,
   KvCountOptions,
   KvDeleted,
   KvDeletePrefixOptions,
   KvEntry,
+  KvOperation,
   KvScanOptions,
   KvScanPageOptions,
+  KvSealing,
   KvStore,
   KvSwap,
   KvSwapResult,
@@ -37,9 +41,11 @@ import type {
 import type { StoreContext } from '../tools/context.ts';
 import { cursorKey, withDamage } from '../tools/paging.ts';
 import type { WriteCall } from '../tools/writes.ts';
+import { batchResult, planBatch, requireBatches } from './batch.ts';
 import { countMatches, DELETE_CURSOR, deleteRange } from './ranges.ts';
 import { bytesOf, cursorOf, planScan, positionOf, type ScanPlan, ScanReader } from './scan.ts';
-import { encodeFields, encodeValue, recordOf } from './values.ts';
+import { refuseSealedConditions, Sealing } from './sealing.ts';
+import { encodeFields, encodeValue } from './values.ts';
 
 /** Bytes of fields after which a page ends, even if it has fewer items than the limit. */
 const PAGE_BYTES = 4 * 1024 * 1024;
@@ -50,17 +56,24 @@ export class Kv implements KvStore {
   readonly #context: StoreContext;
   readonly #records: Records;
   readonly #tenantId: string;
+  readonly #sealing: Sealing;
+  readonly #canBatch: boolean;
 
-  constructor(context: StoreContext, records: Records, tenantId: string) {
+  constructor(context: StoreContext, records: Records, tenantId: string, canBatch: boolean) {
     this[PAYLOADS] = context.payloads;
     this.#context = context;
     this.#records = records;
     this.#tenantId = tenantId;
+    this.#sealing = new Sealing(context.payloads, tenantId);
+    this.#canBatch = canBatch;
   }
 
   async get(key: string, options?: CallOptions) {
-    const [record] = await this.getMany([key], options);
-    return record ?? null;
+    const names = [this.#name(key)];
+    return this.#context.read(options, async (call) => {
+      const [record] = await this.#records.get(names, call);
+      return record ? this.#sealing.record(key, record) : null;
+    });
   }
 
   async getMany(keys: readonly string[], options?: CallOptions) {
@@ -69,20 +82,22 @@ export class Kv implements KvStore {
     const names = keys.map((key) => this.#name(key));
     return this.#context.read(options, async (call) => {
       const records = await this.#records.get(names, call);
-      return records.map((record) => (record ? recordOf(record) : null));
+      return records.map((record, at) => record && this.#sealing.record(keys[at]!, record));
     });
   }
 
   async put(
     key: string,
     fields: Record<string, KvValue>,
-    options?: KvWriteOptions & { ttl?: Duration },
+    options?: KvWriteOptions & KvSealing & { ttl?: Duration },
   ): Promise<KvWriteResult> {
-    const set = encodeFields(fields, 'fields', this.#context.limits.fieldBytes, { nulls: false });
-    if (set.size === 0) throw invalidArgument('fields', 'at least one field; use delete to remove a record');
+    const values = encodeFields(fields, 'fields', this.#context.limits.fieldBytes, { nulls: false });
+    if (values.size === 0) throw invalidArgument('fields', 'at least one field; use delete to remove a record');
     const ttlMs = options?.ttl === undefined ? null : checkDuration(options.ttl, 'ttl');
     const requestId = requestIdOf(options);
-    const write: RecordWrite = { name: this.#name(key), mode: 'replace', set, ttlMs, requestId, brief: true };
+    const name = this.#name(key);
+    const set = this.#sealing.stored(key, values, { sealed: options?.sealed });
+    const write: RecordWrite = { name, mode: 'replace', set, ttlMs, requestId, brief: true };
     return resultOf(await this.#write(write, options, this.#context.writeOf('kv', 'put', [key, fields, options])));
   }
 
@@ -96,39 +111,43 @@ export class Kv implements KvStore {
     checkId(field, 'field');
     const name = this.#name(key);
     const bytes = await this.#context.read(options, (call) => this.#records.getField(name, field, call));
-    return bytes && new Uint8Array(bytes);
+    return bytes && this.#sealing.open(key, field, bytes);
   }
 
   async setField(
     key: string,
     field: string,
     value: KvValue,
-    options?: KvWriteOptions & { ifExists?: boolean },
+    options?: KvWriteOptions & { ifExists?: boolean; sealed?: boolean },
   ): Promise<KvWriteResult> {
     const set = new Map([[checkId(field, 'field'), encodeValue(value, 'value', this.#context.limits.fieldBytes)]]);
-    return this.#merge(key, set, options, this.#context.writeOf('kv', 'setField', [key, field, value, options]));
+    checkOptionalBoolean(options?.sealed, 'sealed');
+    const retry = this.#context.writeOf('kv', 'setField', [key, field, value, options]);
+    return resultOf(await this.#write(this.#merge(key, set, options), options, retry));
   }
 
   async setFields(
     key: string,
     fields: Record<string, KvValue | null>,
-    options?: KvWriteOptions & { ifExists?: boolean },
+    options?: KvWriteOptions & KvSealing & { ifExists?: boolean },
   ): Promise<KvWriteResult> {
     const set = encodeFields(fields, 'fields', this.#context.limits.fieldBytes, { nulls: true });
     if (set.size === 0) throw invalidArgument('fields', 'at least one field');
-    return this.#merge(key, set, options, this.#context.writeOf('kv', 'setFields', [key, fields, options]));
+    const retry = this.#context.writeOf('kv', 'setFields', [key, fields, options]);
+    return resultOf(await this.#write(this.#merge(key, set, options), options, retry));
   }
 
-  async #merge(
+  #merge(
     key: string,
-    set: Map<string, Uint8Array | null>,
-    options: (KvWriteOptions & { ifExists?: boolean }) | undefined,
-    retry: WriteCall,
-  ): Promise<KvWriteResult> {
+    values: Map<string, Uint8Array | null>,
+    options: (KvWriteOptions & KvSealing & { ifExists?: boolean }) | undefined,
+  ): RecordWrite {
     const requestId = requestIdOf(options);
-    const write: RecordWrite = { name: this.#name(key), mode: 'merge', set, requestId, brief: true };
+    const name = this.#name(key);
+    const set = this.#sealing.stored(key, values, { sealed: options?.sealed });
+    const write: RecordWrite = { name, mode: 'merge', set, requestId, brief: true };
     if (checkOptionalBoolean(options?.ifExists, 'ifExists')) write.expect = { exists: true };
-    return resultOf(await this.#write(write, options, retry));
+    return write;
   }
 
   async compareAndSwap(
@@ -136,46 +155,73 @@ export class Kv implements KvStore {
     field: string,
     expected: KvValue | null,
     next: KvValue | null,
-    options?: KvWriteOptions,
+    options?: KvWriteOptions & { sealed?: boolean },
   ): Promise<boolean> {
     checkId(field, 'field');
+    const name = this.#name(key);
     const bytesOf = (value: KvValue | null, name: string) =>
       value === null ? null : encodeValue(value, name, this.#context.limits.fieldBytes);
+    const sealed = checkOptionalBoolean(options?.sealed, 'sealed');
+    const values = new Map([[field, bytesOf(expected, 'expected')]]);
+    const set = new Map([[field, bytesOf(next, 'next')]]);
     const write: RecordWrite = {
-      name: this.#name(key),
+      name,
       mode: 'merge',
-      expect: { fields: new Map([[field, bytesOf(expected, 'expected')]]) },
-      set: new Map([[field, bytesOf(next, 'next')]]),
+      expect: { fields: this.#sealing.comparable(values) },
+      set: this.#sealing.stored(key, set, { sealed, expected: values }),
       requestId: requestIdOf(options),
       brief: true,
     };
     const retry = this.#context.writeOf('kv', 'compareAndSwap', [key, field, expected, next, options]);
-    return (await this.#write(write, options, retry)).applied;
+    const { applied, record } = await this.#write(write, options, retry);
+    // The answer has no fields. Only a condition with a value can compare a sealed field.
+    if (!applied && record && expected !== null) {
+      const stored = await this.#context.read(options, (call) => this.#records.getField(name, field, call));
+      if (stored) refuseSealedConditions(values, new Map([[field, stored]]));
+    }
+    return applied;
   }
 
   async swap(key: string, change: KvSwap, options?: CallOptions): Promise<KvSwapResult> {
     const retry = this.#context.writeOf('kv', 'swap', [key, change, options]);
-    const { applied, record } = await this.#write(this.#swapOf(key, change), options, retry);
-    return { swapped: applied, record: record && recordOf(record) };
+    const write = this.#swapOf(key, change);
+    const { applied, record } = await this.#write(write, options, retry);
+    if (!applied) refuseSealedConditions(write.expect?.fields, record?.fields);
+    return { swapped: applied, record: record && this.#sealing.record(key, record, applied) };
   }
 
   #swapOf(key: string, change: KvSwap): RecordWrite {
     refuseOldNames('swap', change);
     const it = checkObject(change, 'change');
     const maxBytes = this.#context.limits.fieldBytes;
+    const expected =
+      it.expected === undefined ? undefined : encodeFields(it.expected, 'expected', maxBytes, { nulls: true });
+    const set = encodeFields(it.set, 'set', maxBytes, { nulls: true });
     return {
       name: this.#name(key),
       mode: 'merge',
       expect: {
-        fields:
-          it.expected === undefined ? undefined : encodeFields(it.expected, 'expected', maxBytes, { nulls: true }),
+        fields: expected && this.#sealing.comparable(expected),
         revision:
           it.expectedRevision === undefined ? undefined : checkInteger(it.expectedRevision, 'expectedRevision', 0),
       },
-      set: encodeFields(it.set, 'set', maxBytes, { nulls: true }),
+      set: this.#sealing.stored(key, set, { sealed: it.sealed, expected }),
       ttlMs: it.ttl === undefined || it.ttl === null ? (it.ttl as undefined | null) : checkDuration(it.ttl, 'ttl'),
       requestId: requestIdOf(change),
     };
+  }
+
+  async batch(operations: readonly KvOperation[], options?: KvBatchOptions): Promise<KvBatchResult> {
+    requireBatches(this.#canBatch);
+    const plan = planBatch(operations, {
+      tenantId: this.#tenantId,
+      sealing: this.#sealing,
+      fieldBytes: this.#context.limits.fieldBytes,
+      requestId: requestIdOf(options),
+    });
+    const retry = this.#context.writeOf('kv', 'batch', [operations, options]);
+    const outcomes = await this.#context.write(options, retry, (call) => this.#records.batch(plan.writes, call));
+    return batchResult(plan, outcomes, this.#sealing);
   }
 
   async touch(key: string, ttl: Duration | null, options?: KvWriteOptions): Promise<boolean> {
@@ -208,7 +254,7 @@ export class Kv implements KvStore {
       for (const row of rows) {
         if (row.damaged) damage.note(corruptValue('record', row.key));
         else if (reader.matches(row)) {
-          yield entryOf(row, plan);
+          yield this.#entryOf(row, plan);
           if (++matches >= maxResults) return;
         }
       }
@@ -238,16 +284,16 @@ export class Kv implements KvStore {
     let bytes = 0;
     if (most <= 0) return pageOf();
     while (!reader.ended) {
-      // One more than the page holds shows whether another page follows.
+      // One more than fits on the page, to find out whether another page follows.
       const rows = await reader.next(most - items.length + (most === limit ? 1 : 0), call);
       for (const row of rows) {
         if (row.damaged) damage.note(corruptValue('record', row.key));
         if (row.damaged || !reader.matches(row)) continue;
         if (!plan.keysOnly) bytes += bytesOf(row);
-        // The page ends only when one more match was seen, so `next` is set only if another page has items.
+        // The page ends only once another match was seen, so `next` is set only if the next page has items.
         if (items.length === limit || (items.length > 0 && bytes > PAGE_BYTES))
           return pageOf(cursorOf(items.at(-1)!.key, seen + items.length, plan.range.reverse === true));
-        items.push(entryOf(row, plan));
+        items.push(this.#entryOf(row, plan));
         if (seen + items.length >= plan.filter.maxResults) return pageOf();
       }
     }
@@ -274,16 +320,22 @@ export class Kv implements KvStore {
     checkPrefix(prefix, 'prefix');
     this.#context.startCall(options);
     const signal = options?.signal ? AbortSignal.any([options.signal, this.#context.closed]) : this.#context.closed;
-    return decodeChanges(this.#records.watch('kv', this.#tenantId, prefix, signal));
+    return this.#decodeChanges(this.#records.watch('kv', this.#tenantId, prefix, signal));
+  }
+
+  async *#decodeChanges(changes: AsyncIterable<RecordChange>): AsyncIterable<KvChange> {
+    for await (const { key, type, record } of changes)
+      yield { key, type, record: record && this.#sealing.record(key, record) };
+  }
+
+  #entryOf(row: ScannedRecord, { keysOnly }: ScanPlan): KvEntry {
+    // The overloads of the contract type such entries as keys.
+    return keysOnly ? ({ key: row.key } as KvEntry) : { key: row.key, record: this.#sealing.record(row.key, row) };
   }
 
   #name(key: unknown): RecordName {
     return { space: 'kv', tenantId: this.#tenantId, key: checkId(key, 'key') };
   }
-}
-
-async function* decodeChanges(changes: AsyncIterable<RecordChange>): AsyncIterable<KvChange> {
-  for await (const { key, type, record } of changes) yield { key, type, record: record && recordOf(record) };
 }
 
 function requestIdOf(options: { requestId?: string } | undefined): string | undefined {
@@ -292,9 +344,4 @@ function requestIdOf(options: { requestId?: string } | undefined): string | unde
 
 function resultOf({ applied, record }: RecordOutcome): KvWriteResult {
   return { written: applied, revision: record?.revision ?? null };
-}
-
-function entryOf(row: ScannedRecord, { keysOnly }: ScanPlan): KvEntry {
-  // The overloads of the contract type such entries as keys.
-  return keysOnly ? ({ key: row.key } as KvEntry) : { key: row.key, record: recordOf(row) };
 }

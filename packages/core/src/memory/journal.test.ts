@@ -1,4 +1,4 @@
-/** The journal in memory where the kit does not reach: a restore that is abandoned without a tombstone. */
+/** The memory journal in a case that the kit cannot test: a restore that is abandoned without a tombstone. */
 import { expect, it } from 'vitest';
 import { StoreContext } from '../tools/context.ts';
 import { memoryJournal } from './journal.ts';

@@ -3,14 +3,17 @@ import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type {
   Journal,
+  JournalBeginning,
   JournalCommit,
   JournalEntry,
+  JournalFeedItem,
   JournalHead,
   JournalName,
   JournalOutcome,
   JournalPosition,
   JournalRange,
   JournalRestore,
+  JournalRewrite,
   JournalSpace,
   RemoveOptions,
 } from '../engine/journal.ts';
@@ -28,6 +31,9 @@ interface Log {
   byKey: Map<string, JournalEntry>;
 }
 
+/** An item of the feed: an entry of a log, or a notice. */
+type Fed = { log: Log; entry: JournalEntry } | { name: JournalName; notice: string };
+
 export class MemoryJournal implements Journal {
   readonly #context: StoreContext;
   readonly #logs = new Map<string, Log>();
@@ -40,9 +46,10 @@ export class MemoryJournal implements Journal {
   readonly #ordered = new Map<JournalSpace, Log[]>();
   readonly #tenants = new Map<string, Set<string>>();
   /**
-   * Every entry of each space in commit order. Entries of removed logs are skipped; those of forgotten logs are `null`.
+   * Every entry and notice of each space in commit order. Entries of removed logs are skipped; items of forgotten logs
+   * are `null`.
    */
-  readonly #commits = new Map<JournalSpace, ({ log: Log; entry: JournalEntry } | null)[]>();
+  readonly #commits = new Map<JournalSpace, (Fed | null)[]>();
   readonly #signals = new Signals();
 
   constructor(context: StoreContext) {
@@ -83,7 +90,31 @@ export class MemoryJournal implements Journal {
     return { committed: true, time };
   }
 
-  #store(log: Log, commit: JournalCommit, time: number): void {
+  async begin(name: JournalName, beginning: JournalBeginning) {
+    return this.beginAt(name, beginning, this.#context.clock());
+  }
+
+  /** Begins a removed journal again at a given time, synchronously. */
+  beginAt(name: JournalName, { tombstone, ...commit }: JournalBeginning, time: number) {
+    const id = idOf(name);
+    if (this.#logs.has(id) || this.#restoring.has(id) || this.#tombstones.get(id) !== tombstone) return null;
+    const rewrites = this.rewritesOfRemoved(name) + 1;
+    this.#tombstones.delete(id);
+    this.#rewrites.delete(id);
+    const log = this.#create(id, name, time);
+    log.head.rewrites = rewrites;
+    this.#store(log, commit, time);
+    this.#signals.notify(id);
+    this.#signals.notify(name.space);
+    return { time, rewrites };
+  }
+
+  /** Returns the `rewrites` of a removed journal. */
+  rewritesOfRemoved(name: JournalName): number {
+    return this.#rewrites.get(idOf(name)) ?? 0;
+  }
+
+  #store(log: Log, commit: Pick<JournalCommit, 'state' | 'entries'>, time: number): void {
     const commits = this.#commitsOf(log.name.space);
     for (const { key, body } of commit.entries) {
       const entry: JournalEntry = { seq: log.entries.length + 1, time, key, body };
@@ -130,7 +161,8 @@ export class MemoryJournal implements Journal {
     return keys.map((key) => log?.byKey.get(key) ?? null);
   }
 
-  async restore(name: JournalName, { known, tombstone, entries, head, isLast }: JournalRestore): Promise<boolean> {
+  async restore(name: JournalName, step: JournalRestore): Promise<boolean> {
+    const { known, tombstone, entries, head, isLast, notice } = step;
     const id = idOf(name);
     const restored = this.#restoring.get(id) ?? [];
     const isKnown = (this.#tombstones.get(id) ?? null) === known.tombstone && restored.length === known.seq;
@@ -139,7 +171,9 @@ export class MemoryJournal implements Journal {
     this.#addTenant(name);
     this.#restoring.set(id, restored);
     this.#tombstones.set(id, tombstone);
-    if (isLast) this.#finishRestore(id, name, head, restored);
+    if (!isLast) return true;
+    this.#note(name, notice);
+    this.#finishRestore(id, name, head, restored);
     return true;
   }
 
@@ -162,7 +196,7 @@ export class MemoryJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { expectedSeq, expectedRewrites, keepsName }: Omit<RemoveOptions, keyof EngineCall> = {},
+    { expectedSeq, expectedRewrites, keepsName, notice }: Omit<RemoveOptions, keyof EngineCall> = {},
   ): Promise<number> {
     const id = idOf(name);
     const log = this.#logs.get(id);
@@ -172,6 +206,7 @@ export class MemoryJournal implements Journal {
     if (log && expectedRewrites !== undefined && log.head.rewrites !== expectedRewrites)
       throw rewritten(name.name, log.head.rewrites);
     if (!keepsName) this.#dropTenant(name);
+    this.#note(name, notice);
     if (!log) return this.#removeRestored(id, tombstone);
     if (tombstone !== null) {
       this.#tombstones.set(id, tombstone);
@@ -186,6 +221,13 @@ export class MemoryJournal implements Journal {
     return removed;
   }
 
+  /** Adds a notice to the end of the feed. */
+  #note(name: JournalName, notice: string | undefined): void {
+    if (notice === undefined) return;
+    this.#commitsOf(name.space).push({ name: { ...name }, notice });
+    this.#signals.notify(name.space);
+  }
+
   #removeRestored(id: string, tombstone: string | null): number {
     const restored = this.#restoring.get(id)!;
     this.#restoring.delete(id);
@@ -194,12 +236,13 @@ export class MemoryJournal implements Journal {
     return restored.length;
   }
 
-  async rewrite(name: JournalName, seq: number, { from, to }: { from: string; to: string }): Promise<boolean> {
+  async rewrite(name: JournalName, seq: number, { from, to, notice }: JournalRewrite): Promise<boolean> {
     const log = this.#logs.get(idOf(name));
     const entry = log?.entries[seq - 1];
     if (entry?.body !== from) return false;
     entry.body = to;
     log!.head = { ...log!.head, rewrites: log!.head.rewrites + 1 };
+    this.#note(name, notice);
     return true;
   }
 
@@ -209,9 +252,11 @@ export class MemoryJournal implements Journal {
     this.#tombstones.delete(idOf(name));
     this.#rewrites.delete(idOf(name));
     const commits = this.#commitsOf(name.space);
-    // By name: the log itself is gone where the journal was removed before.
+    // Compared by name, because the log of a journal that was already removed no longer exists.
     const isForgotten = (it: JournalName) => it.tenantId === name.tenantId && it.name === name.name;
-    for (const [at, commit] of commits.entries()) if (commit && isForgotten(commit.log.name)) commits[at] = null;
+    for (const [at, commit] of commits.entries()) {
+      if (commit && isForgotten('log' in commit ? commit.log.name : commit.name)) commits[at] = null;
+    }
     return removed;
   }
 
@@ -254,16 +299,19 @@ export class MemoryJournal implements Journal {
     return found;
   }
 
-  async feed(space: JournalSpace, after: string | null, limit: number) {
+  async feed(space: JournalSpace, after: string | null, limit: number, _: EngineCall, notices?: boolean) {
     const commits = this.#commitsOf(space);
     const isPosition = (values: unknown[]) =>
       values.length === 1 && Number.isSafeInteger(values[0]) && (values[0] as number) >= 0;
     let at = after === null ? 0 : decodeCursor<[number]>(after, isPosition)[0];
-    const found: { cursor: string; name: JournalName; entry: JournalEntry }[] = [];
+    const found: JournalFeedItem[] = [];
     for (; at < commits.length && found.length < limit; at++) {
-      const { log, entry } = commits[at] ?? {};
-      if (log && entry && log.entries.length > 0)
-        found.push({ cursor: encodeCursor([at + 1]), name: { ...log.name }, entry: { ...entry } });
+      const fed = commits[at];
+      const cursor = encodeCursor([at + 1]);
+      if (fed && 'notice' in fed) {
+        if (notices) found.push({ cursor, name: { ...fed.name }, notice: fed.notice });
+      } else if (fed && fed.log.entries.length > 0)
+        found.push({ cursor, name: { ...fed.log.name }, entry: { ...fed.entry } });
     }
     return found;
   }

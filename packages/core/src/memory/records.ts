@@ -16,6 +16,7 @@ import {
   type StoredRecord,
 } from '../engine/records.ts';
 import { placesOf } from '../jobs/places.ts';
+import { withAnswer } from '../kv/batch-answers.ts';
 import { meets, type RecordState, recordAfter } from '../kv/conditions.ts';
 import { boundsOf, keysWithin } from '../kv/key-bounds.ts';
 import { compareKeys, firstAfter } from '../kv/order.ts';
@@ -62,7 +63,11 @@ export class MemoryRecords implements Records {
   }
 
   async write(write: RecordWrite): Promise<RecordOutcome> {
-    return this.apply([write])[0]!;
+    const before = this.#live(write.name);
+    const answered = this.#isAnswered(write, before);
+    const applied = answered || meets(write, before);
+    const after = applied && !answered ? this.#change(write, before) : before;
+    return this.#outcomeOf(write, { applied, answered, before, after });
   }
 
   async batch(writes: readonly RecordWrite[]): Promise<RecordOutcome[]> {
@@ -79,12 +84,27 @@ export class MemoryRecords implements Records {
     const rows = writes.map((write) => this.#live(write.name));
     const answered = writes.map((write, at) => this.#isAnswered(write, rows[at]));
     const holds = writes.every((write, at) => answered[at] || meets(write, rows[at]));
-    return writes.map((write, at) => {
+    const outcomes: RecordOutcome[] = [];
+    for (const [at, write] of writes.entries()) {
       const before = rows[at];
-      const after = holds && !answered[at] ? this.#change(write, before) : this.#live(write.name);
-      const existed = before !== undefined || (answered[at] === true && write.mode === 'delete');
-      return { applied: holds, record: after ? this.#copy(after) : null, existed };
-    });
+      const changes = holds && !answered[at];
+      const after = changes ? this.#change(withAnswer(write, outcomes), before) : this.#live(write.name);
+      outcomes.push(this.#outcomeOf(write, { applied: holds, answered: answered[at]!, before, after }));
+    }
+    return outcomes;
+  }
+
+  #outcomeOf(
+    { mode, brief }: RecordWrite,
+    {
+      applied,
+      answered,
+      before,
+      after,
+    }: { applied: boolean; answered: boolean; before: Row | undefined; after: Row | undefined },
+  ): RecordOutcome {
+    const existed = before !== undefined || (answered && mode === 'delete');
+    return { applied, record: after ? this.#copy(after, brief) : null, existed };
   }
 
   #isAnswered({ name, requestId, requestIsNew }: RecordWrite, row: Row | undefined): boolean {
@@ -111,7 +131,7 @@ export class MemoryRecords implements Records {
     table.rows.set(key, row);
     if (write.name.space === 'kv')
       for (const place of placesOf(key, row.fields)) table.places.add(indexEntry(place, key));
-    this.#report(table, { key, type: 'put', record: this.#copy(row) });
+    if (table.watchers.size > 0) this.#report(table, { key, type: 'put', record: this.#copy(row) });
     return row;
   }
 
@@ -239,9 +259,9 @@ export class MemoryRecords implements Records {
     return row.expiresAt !== null && row.expiresAt <= this.#context.clock();
   }
 
-  #copy(row: Row): StoredRecord {
+  #copy(row: Row, brief = false): StoredRecord {
     const ttlMs = row.expiresAt === null ? null : row.expiresAt - this.#context.clock();
-    return { fields: new Map(row.fields), revision: row.revision, ttlMs };
+    return { fields: brief ? NO_FIELDS : new Map(row.fields), revision: row.revision, ttlMs };
   }
 
   #table(space: RecordSpace, tenantId: string): Table {

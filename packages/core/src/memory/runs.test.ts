@@ -1,4 +1,4 @@
-/** Records written in the commit of their events, while others write the same records. */
+/** Records written in the commit of their events, while other writers change the same records. */
 import { expect, it } from 'vitest';
 import type { SameCommitWrites } from '../engine/runs.ts';
 import { numberOf } from '../kv/values.ts';
@@ -8,7 +8,7 @@ import { memoryStore } from './store.ts';
 
 const NAME = { space: 'kv', tenantId: 'default', key: 'state' } as const;
 
-it('decides again when another writer changed a record after it was read', async () => {
+it('decides again if another writer changed a record after it was read', async () => {
   const plain = memoryStore();
   const seen: number[] = [];
   const sameCommit: SameCommitWrites = {
@@ -16,7 +16,7 @@ it('decides again when another writer changed a record after it was read', async
     writes: async (_, [found]) => {
       const n = found ? numberField(found, 'n') : 0;
       seen.push(n);
-      // Another writer comes first, once.
+      // Another writer is faster, once.
       if (n === 0) await plain.kv.put(NAME.key, { n: 7 });
       return [{ name: NAME, mode: 'replace', set: fieldsOf({ n: n + 1 }), expect: { revision: found?.revision ?? 0 } }];
     },

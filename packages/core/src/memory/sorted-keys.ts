@@ -1,4 +1,4 @@
-/** Keys in byte order, in blocks small enough to keep inserts cheap among a million keys. */
+/** Keys in byte order, in blocks small enough to keep inserts cheap even with a million keys. */
 import { compareKeys } from '../kv/order.ts';
 
 const BLOCK = 512;
@@ -28,7 +28,7 @@ export class SortedKeys {
     if (block.length === 0) this.#blocks.splice(at, 1);
   }
 
-  /** Yields keys from `start` on, inclusive. */
+  /** Yields keys starting at `start`, inclusive. */
   *from(start: string): Generator<string> {
     let at = this.#blockOf(start);
     let index = firstAtOrAfter(this.#blocks[at] ?? [], start);

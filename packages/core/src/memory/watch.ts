@@ -35,7 +35,7 @@ export class ChangeQueue {
           `The watcher is more than ${MAX_QUEUED} changes behind; scan the prefix and watch again`,
         );
       }
-      // The consumer may have aborted while it handled the last change. Waiting now would never end.
+      // The consumer may have aborted while it handled the last change. Waiting now would block for ever.
       if (this.#queued.length === 0 && !this.#signal.aborted) await this.#next();
     }
   }

@@ -1,11 +1,11 @@
-/** Blame: finds the event that last wrote each path of a state, from the writes that a draft reports. */
+/** Blame: finds the event that last wrote each path of a state, based on the writes that a draft reports. */
 import type { Blame } from '../contracts/projections.ts';
 import { isContainer, memberOf } from './copy.ts';
 import type { Draft } from './draft.ts';
 
 /**
- * Records the sequence of the last write of each member of each object. The members of an object that was inserted
- * whole have no entry of their own: a path was last written by the latest write of any member on the way to it.
+ * Records which event last wrote each member of each object, by sequence. The members of an object that was inserted
+ * whole have no entries: the last write of a path is the latest write of any member along it.
  */
 export class WriteTracker {
   readonly #lastWrites = new WeakMap<object, Map<string, number>>();

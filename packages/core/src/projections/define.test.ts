@@ -175,7 +175,7 @@ describe('projections', () => {
     expect((await brittle.project(store, 'a', { atSeq: 2 })).state).toEqual({ n: 1 });
   });
 
-  it.each(['constructor', 'toString', '__proto__'])('ignore an event of the type %s', async (eventType) => {
+  it.each(['constructor', 'toString', '__proto__'])('ignore an event of type %s', async (eventType) => {
     const store = memoryStore();
     await fill(store, 'r', 5);
     await store.runs.handle('r').append(eventType, { text: 'x' });
@@ -313,7 +313,7 @@ describe('rebuilding', () => {
     expect(await orders.activeVersion(inner)).toBe(1);
   });
 
-  it('includes events that are appended meanwhile', async () => {
+  it('includes events appended during the rebuild', async () => {
     const store = await filledStore();
     let appended = false;
     await orders.rebuild(store, {
@@ -332,7 +332,7 @@ describe('rebuilding', () => {
     expect(await orders.activeVersion(store)).toBe(2);
   });
 
-  it('removes lower versions in one walk, also below a version as large as a date', async () => {
+  it('removes lower versions in one scan, even if the version is as large as a date', async () => {
     const store = memoryStore();
     await fill(store, 'r0', 5, 'default');
     const { kv } = store.forTenant('default');
@@ -431,5 +431,34 @@ describe('blame', () => {
     expect(Object.keys(blame)).toHaveLength(1 + 2_000 + 20_000);
     // Comparing the state before and after each event would take hundreds of times as long.
     expect(blaming).toBeLessThan(10 * reading);
+  });
+});
+
+describe('a projection', () => {
+  it('ignores events whose type is the name of a member that every object has', async () => {
+    const store = memoryStore();
+    const seen: string[] = [];
+    const types = defineProjection({
+      name: 'types',
+      version: 1,
+      initial: { n: 0 },
+      on: { Progress: () => void seen.push('Progress') },
+    } as never);
+    for (const eventType of ['toString', 'constructor', 'Progress'])
+      await store.runs.handle('r').append(eventType as never);
+    expect(await types.get(store, 'r')).toMatchObject({ state: { n: 0 } });
+    expect(seen).toEqual(['Progress']);
+  });
+
+  it.each([
+    ['', 'name'],
+    ['1 name', 'name'],
+    [7, 'name'],
+    [['orders'], 'name'],
+    [undefined, 'name'],
+  ])('refuses the name %j', (name, field) => {
+    expect(() => defineProjection({ name, version: 1, initial: {}, on: {} } as never)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', field }),
+    );
   });
 });

@@ -217,7 +217,7 @@ export class DefinedProjection<State> implements Projection<State> {
       const fold = new ProjectionFold(this.#handlers, from, tracking);
       await readTail(view.runs, runId, fold.lastEventSeq, { ...call, atSeq }, (event) => fold.apply(event));
       if (fold.lastEventSeq >= Math.min(lastEventSeq, atSeq)) return { stored, folded: { fold, from, rewrites } };
-      // The run was removed, and a shorter one restored, while it was read.
+      // During the read, the run was removed and a shorter run was restored.
     }
   }
 

@@ -101,7 +101,32 @@ describe('drafts', () => {
     expect(changed([1, 2, 3], (list: number[]) => list.filter((n) => n !== 2))).toEqual([1, 3]);
   });
 
-  it('leave out members that were added and removed again', () => {
+  it('leave null where an element of an array was deleted, and nothing where a member was', () => {
+    const state = changed(
+      { list: [{ n: 1 }, 2, 3], object: { a: 1, b: { c: 2 } } },
+      (s: { list: unknown[]; object: Any }) => {
+        delete s.list[0];
+        delete s.list[1];
+        delete s.object.b;
+        delete s.object.missing;
+      },
+    );
+    expect(state).toEqual({ list: [null, null, 3], object: { a: 1 } });
+    expect(JSON.parse(JSON.stringify(state))).toEqual(state);
+    expect(Object.hasOwn((state as { list: unknown[] }).list, 0)).toBe(true);
+  });
+
+  it('find elements of arrays by the element itself, and by any value that is not an object', () => {
+    const found: unknown[] = [];
+    changed({ list: [{ n: 1 }, 'text', null, 5] }, (s: { list: unknown[] }) => {
+      found.push(...[s.list[0], 'text', null, 5, undefined, { n: 1 }].map((it) => s.list.indexOf(it)));
+      s.list.push('text', null);
+      found.push(s.list.lastIndexOf('text'), s.list.includes(null));
+    });
+    expect(found).toEqual([0, 1, 2, 3, -1, -1, 4, true]);
+  });
+
+  it('omit members that were added and removed again', () => {
     const object = changed({}, (s: Any) => {
       s.part = { n: 1 };
       delete s.part;

@@ -18,7 +18,7 @@ export class Draft {
   readonly #onWrite: WriteListener;
   readonly #drafts = new WeakMap<object, object>();
   readonly #raws = new WeakMap<object, Container>();
-  /** The objects inserted during the current change, and where. */
+  /** The objects inserted during the current change, with their positions. */
   #incoming: { target: Container; key: string; value: unknown }[] = [];
 
   constructor(state: unknown, onWrite: WriteListener = () => {}) {
@@ -56,7 +56,7 @@ export class Draft {
     }
   }
 
-  /** Returns a copy of a returned state, in which parts that did not move are not copied. */
+  /** Returns a copy of a returned state. Does not copy parts that did not move. */
   #freshParts(value: unknown, before: unknown): unknown {
     const next = this.#unwrap(value);
     if (next === before || !isContainer(next)) return next === before ? before : checkScalar(next);

@@ -22,14 +22,14 @@ import { DefinedProjection } from './define.ts';
 import { type Handlers, ProjectionFold } from './fold.ts';
 import { fieldsOf, isUpToDate, parseState, type StateStorage, type StoredState, stateKey } from './stored.ts';
 
-/** How many events a state may be behind to be folded inside the transaction, which blocks others. */
+/** The maximum number of events to fold inside the transaction, which blocks other writers. */
 const MOST_BEHIND = 100;
 const MAX_ATTEMPTS = 20;
 
 type FoldedEvent = Omit<StoredRunEvent, 'commitIndex' | 'link'>;
 type Outcome = PlacedEvent[] | Error;
 
-/** Aborts a transaction whose stored state is ahead or too far behind. Never leaves this file. */
+/** Aborts a transaction whose stored state is ahead or too far behind. Always caught in this file. */
 class StateOutOfStep extends Error {}
 
 /** A projection whose state is written with an append. */
@@ -38,7 +38,7 @@ interface InlineProjection {
   handlers: Handlers;
 }
 
-/** Returns the projections of an append, or `null` without any. */
+/** Returns the projections of an append, or `null` if there are none. */
 function checkProjections(projections: unknown): InlineProjection[] | null {
   if (projections === undefined) return null;
   const rule = 'an array of projections that defineProjection gave';

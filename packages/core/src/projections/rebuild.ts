@@ -78,7 +78,7 @@ async function refreshBehind(view: Store, it: Rebuilding, runs: RunSummary[], op
   return refreshed;
 }
 
-/** Refreshes a state if it is behind and returns whether it was. Returns false for a run that was removed meanwhile. */
+/** Refreshes a state if it is behind and returns whether it was. Returns false if the run has been removed. */
 async function refreshIfBehind(
   view: Store,
   it: Rebuilding,
@@ -98,7 +98,7 @@ async function refreshIfBehind(
 
 async function isCurrent(view: Store, run: RunSummary, record: KvRecord | null | undefined, call: CallOptions) {
   const { lastEventSeq } = run;
-  // The state is missing or behind; no need to read the run.
+  // The state is missing or lags behind, so the run need not be read.
   if ((numberOf(record?.fields.seq) ?? 0) < lastEventSeq) return false;
   const position = await view.runs.position(run.runId, call);
   return position !== null && isUpToDate(record, { lastEventSeq, rewrites: position.rewrites });
@@ -111,8 +111,8 @@ function byTenant(runs: readonly RunSummary[]): Map<string, RunSummary[]> {
 }
 
 /**
- * Removes a tenant's states of lower versions: they are no longer updated, nor cleared of redacted payloads. Finds the
- * stored versions in one walk, because versions may be as large as dates.
+ * Removes a tenant's states of lower versions, because they are no longer updated, and redactions are no longer applied
+ * to them. Finds the stored versions in one scan, because version numbers may be as large as dates.
  */
 async function removeLower(view: Store, { name, version }: Rebuilding, call: CallOptions): Promise<void> {
   const prefix = statesPrefix(name);

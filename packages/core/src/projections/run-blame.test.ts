@@ -8,8 +8,10 @@ const file = { uri: 's3://bucket/a', kind: 'csv' };
 const EVENTS: [type: string, stepId?: string, payload?: Record<string, unknown>, attempt?: number][] = [
   ['RunQueued'],
   ['RunStarted'],
+  ['Progress', 'c'],
   ['StepStarted', 'a'],
   ['StepStarted', 'b'],
+  ['Progress', 'later'],
   ['Progress', 'never-a-step'],
   ['StepFailed', 'a', { errorCode: 'E1', errorMessage: 'no', artifacts: [file] }],
   ['RunResumed'],
@@ -17,6 +19,8 @@ const EVENTS: [type: string, stepId?: string, payload?: Record<string, unknown>,
   ['StepCompleted', 'b', { artifacts: [file, file] }],
   ['StepFailed', 'a', { errorCode: 'E2' }, 2],
   ['StepSkipped', 'c'],
+  ['StepStarted', 'later'],
+  ['StepCompleted', 'later', { artifacts: [file] }],
   ['RunFailed', undefined, { errorCode: 'E2', retryable: true }],
 ];
 
@@ -51,19 +55,21 @@ describe('blameRun', () => {
     }
     const blame = await blameRun(store, 'r');
     expect(blame).toMatchObject({
-      '/status': 12,
+      '/status': 16,
       '/startedAt': 2,
-      '/steps/0/status': 10,
-      '/steps/0/stepId': 3,
-      '/steps/0/error/code': 10,
-      '/steps/1/status': 9,
-      '/steps/2/status': 11,
-      '/artifacts/0/uri': 6,
-      '/artifacts/2/kind': 9,
-      '/violations/0/reason': 7,
-      '/consistency': 7,
-      '/error/code': 12,
+      '/steps/0/status': 12,
+      '/steps/0/stepId': 4,
+      '/steps/0/error/code': 12,
+      '/steps/1/status': 11,
+      '/steps/2/status': 13,
+      '/artifacts/0/uri': 8,
+      '/artifacts/2/kind': 11,
+      '/violations/0/reason': 9,
+      '/consistency': 9,
+      '/error/code': 16,
       '/tenantId': 1,
+      '/steps/3/stepId': 14,
+      '/steps/3/status': 15,
     });
   });
 

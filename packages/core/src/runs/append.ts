@@ -3,10 +3,11 @@
  * Engines that order writes in JavaScript (memory, SQLite, keyed ones) share it.
  */
 import { TidemarkError } from '../contracts/errors.ts';
-import type { PlacedEvent, RunAppend, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
+import type { CommitEnd, PlacedEvent, RunAppend, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
-import type { Digest } from '../hash.ts';
-import { FIRST_LINK, linkOf, rollOf } from './chain.ts';
+import { type ChainFormat, CommitChain, firstLinkOf, startOfLife } from './chain.ts';
+import { storedEvent } from './event-forms.ts';
+import { laterLifeBegan, lifeOfAppend, stillAlive } from './lives.ts';
 import { nextRunStatus } from './transitions.ts';
 
 /** The rows and head to write, and the positions to return. An empty `rows` means that nothing is written. */
@@ -14,47 +15,76 @@ export interface AppendPlan {
   rows: StoredRunEvent[];
   head: RunHead;
   placed: PlacedEvent[];
+  /** The chain of the commit, including these events. */
+  commit: CommitChain;
+}
+
+/** The circumstances of an append. */
+export interface AppendRules {
+  /** The append authority's clock, read after the run was locked. */
+  now: number;
+  /** The chain of the commit that the events join, if earlier appends were planned for the same commit. */
+  commit?: CommitChain | undefined;
+  /** The format of a commit that starts with these events. */
+  format: ChainFormat;
 }
 
 /**
  * Plans an append against the current head.
  *
  * @param stored stored events by idempotency key, for the keys that are already taken
- * @param now the append authority's clock, read after the run was locked
- * @throws `RUN_DELETED`, `RUN_ARCHIVED`, `SCOPE_MISMATCH` or `SEQ_CONFLICT`.
+ * @throws `RUN_DELETED`, `RUN_ARCHIVED`, `SCOPE_MISMATCH`, `SEQ_CONFLICT`, or `CONFLICT` for a life that is not
+ * current.
  */
 export function planAppend(
   append: RunAppend,
   head: RunHead | RunTombstone | null,
   stored: ReadonlyMap<string, StoredRunEvent>,
-  now: number,
+  { now, commit: joined, format }: AppendRules,
 ): AppendPlan {
-  if (isTombstone(head)) throw tombstoneError(append.run.runId, head);
-  const persistedAt = Math.max(now, head?.updatedAt ?? 0);
-  const taken = new Map(stored);
+  const isGone = isTombstone(head);
+  const life =
+    !isGone && append.life === undefined && (head === null || head.life === 1) ? 1 : lifeOfAppend(append, head, format);
+  const current = isGone ? null : head;
+  const persistedAt = Math.max(now, current?.updatedAt ?? 0);
+  // Only several events of one append can have the same key.
+  const taken = append.events.length === 1 ? null : new Map(stored);
   const rows: StoredRunEvent[] = [];
-  const linkBefore = head?.link ?? FIRST_LINK;
-  let next = head ?? newHead(append, persistedAt);
-  let roll: Digest | null = null;
+  const commit = joined?.copy() ?? new CommitChain(format, current ? endOf(current) : startOfLife(life));
+  const chainFormat = commit.format === 1 ? undefined : commit.format;
+  const laterLife = life === 1 ? undefined : life;
+  let next = current ?? newHead(append, persistedAt, life, isGone ? (head.rewrites ?? 0) + 1 : 0);
   const placed = append.events.map((event): PlacedEvent => {
-    const duplicateOf = taken.get(event.idempotencyKey);
-    if (duplicateOf) return { runSeq: duplicateOf.runSeq, persistedAt: duplicateOf.persistedAt, duplicateOf };
+    const duplicateOf = (taken ?? stored).get(event.idempotencyKey);
+    if (duplicateOf && duplicateOf.life !== laterLife) throw laterLifeBegan(append, life, duplicateOf);
+    if (duplicateOf) return placedEvent(duplicateOf.runSeq, duplicateOf.persistedAt, duplicateOf, laterLife);
     checkScope(append, next, event);
-    const { leaf, ...body } = event;
     const runSeq = next.seq + 1;
-    roll = rollOf(roll, leaf);
-    const link = linkOf(linkBefore, roll, runSeq);
-    const row: StoredRunEvent = { ...body, runSeq, persistedAt, commitIndex: rows.length + 1, link };
+    const link = commit.add(event.leaf, runSeq);
+    const row = storedEvent(event, runSeq, persistedAt, commit.events, link, chainFormat, laterLife);
     rows.push(row);
-    taken.set(event.idempotencyKey, row);
+    taken?.set(event.idempotencyKey, row);
     next = { ...next, seq: runSeq, link, updatedAt: persistedAt, status: nextRunStatus(next.status, event.eventType) };
-    return { runSeq, persistedAt, duplicateOf: null };
+    return placedEvent(runSeq, persistedAt, null, laterLife);
   });
-  if (rows.length > 0) checkFence(append, head?.seq ?? 0);
-  return { rows, head: next, placed };
+  if (rows.length > 0) checkFence(append, current);
+  return { rows, head: next, placed, commit };
 }
 
-function newHead(append: RunAppend, now: number): RunHead {
+function endOf({ link, updatedAt }: RunHead): CommitEnd {
+  return { link, persistedAt: updatedAt };
+}
+
+function placedEvent(
+  runSeq: number,
+  persistedAt: number,
+  duplicateOf: StoredRunEvent | null,
+  life: number | undefined,
+): PlacedEvent {
+  return life === undefined ? { runSeq, persistedAt, duplicateOf } : { runSeq, persistedAt, duplicateOf, life };
+}
+
+function newHead(append: RunAppend, now: number, life: number, rewrites: number): RunHead {
   const first = append.events[0]!;
   return {
     ...append.run,
@@ -64,17 +94,20 @@ function newHead(append: RunAppend, now: number): RunHead {
     planVersion: first.planVersion,
     status: null,
     seq: 0,
-    link: FIRST_LINK,
+    link: firstLinkOf(life),
     createdAt: now,
     updatedAt: now,
     labels: append.labels,
     parentRunId: append.parentRunId,
-    rewrites: 0,
+    life,
+    rewrites,
   };
 }
 
-function checkFence({ run, expectedSeq }: RunAppend, current: number): void {
-  if (expectedSeq !== undefined && expectedSeq !== current) throw seqConflict(run.runId, expectedSeq, current);
+function checkFence({ run, expectedSeq, life }: RunAppend, current: RunHead | null): void {
+  const seq = current?.seq ?? 0;
+  if (life === 'new' && current !== null) throw stillAlive(run.runId, current.life);
+  if (expectedSeq !== undefined && expectedSeq !== seq) throw seqConflict(run.runId, expectedSeq, seq);
 }
 
 /** Returns the `SEQ_CONFLICT` error for a write whose `expectedSeq` is not the run's last sequence. */
@@ -86,7 +119,7 @@ export function seqConflict(runId: string, expected: number, current: number): T
   );
 }
 
-/** Returns the `CONFLICT` error for a write that was based on the run before a redaction or a restore. */
+/** Returns the `CONFLICT` error for a write that was based on the run before a redaction, a restore or a new life. */
 export function rewritten(runId: string, current: number): TidemarkError {
   return new TidemarkError(
     'CONFLICT',
@@ -107,23 +140,5 @@ function checkScope(append: RunAppend, head: RunHead, event: { projectId: string
     'SCOPE_MISMATCH',
     `Run ${JSON.stringify(append.run.runId)} belongs to ${field} ${JSON.stringify(head[field])}; its first event decided that`,
     { field, rule: 'that of the first event of the run', current: head[field], runId: append.run.runId },
-  );
-}
-
-/** Returns the error for an append to a removed run: `RUN_DELETED` or `RUN_ARCHIVED` (RUN-15). */
-export function tombstoneError(runId: string, tombstone: RunTombstone): TidemarkError {
-  const name = JSON.stringify(runId);
-  if (tombstone.kind === 'deleted')
-    return new TidemarkError('RUN_DELETED', `Run ${name} was deleted; use a new run id`, { runId });
-  const archive = tombstone.archive;
-  if (tombstone.kind === 'restoring')
-    return new TidemarkError('RUN_ARCHIVED', `Run ${name} is being restored; try again once it is there`, {
-      runId,
-      archive,
-    });
-  return new TidemarkError(
-    'RUN_ARCHIVED',
-    `Run ${name} is archived${archive ? ` at ${archive}` : ''}; restore it first`,
-    { runId, archive },
   );
 }

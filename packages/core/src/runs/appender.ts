@@ -1,6 +1,9 @@
-/** Appends events: checks them, groups them by run, applies the fence and, if requested, checks transitions. */
+/**
+ * Appends events: fills them in, checks them, groups them by run and applies the fence. Checks transitions on request.
+ */
 
 import { sameJson } from '../checks/json.ts';
+import { checkAppendLife } from '../checks/life.ts';
 import { checkInteger, timeText } from '../checks/numbers.ts';
 import { checkOptionalBoolean } from '../checks/text.ts';
 import type { Payloads } from '../codec/payloads.ts';
@@ -14,6 +17,7 @@ import type { StoreContext } from '../tools/context.ts';
 import { refusalOf } from '../tools/outcomes.ts';
 import { carriedWrite, type WriteCall } from '../tools/writes.ts';
 import { payloadHashOf } from './chain.ts';
+import { filledEvent, filledEvents } from './envelope.ts';
 import { payloadContext } from './event-forms.ts';
 import { type Prepared, prepareEvent } from './prepare.ts';
 import type { SnapshotReader } from './snapshots.ts';
@@ -43,28 +47,47 @@ export class EventAppender {
     this.#inlineAppends = inlineAppends;
   }
 
-  /** Appends events. `write` is the public call that requested the append; errors carry it. */
-  async append(
-    events: readonly RunEventInput[],
-    options: AppendOptions | undefined,
-    write: WriteCall,
-  ): Promise<AppendResult[]> {
+  /** Appends one event: the most frequent call, without the arrays and maps that several events need. */
+  async appendOne(input: RunEventInput, options: AppendOptions | undefined): Promise<AppendResult> {
+    const event = filledEvent(input, this.#context, this.#view?.tenantId);
+    const prepared = prepareEvent(this.#context, event, this.#view);
+    const write = this.#context.writeOf('runs', 'appendEvent', [event, options]);
+    const [placed] = await this.#write([appendOf(prepared)], options, write);
+    return toResult(this.#context.payloads, prepared, placed![0]!);
+  }
+
+  /** Appends events, in order within each run. */
+  async append(inputs: readonly RunEventInput[], options: AppendOptions | undefined): Promise<AppendResult[]> {
+    const events = filledEvents(inputs, this.#context, this.#view?.tenantId);
     const prepared = events.map((event) => prepareEvent(this.#context, event, this.#view));
     const appends = groupByRun(prepared);
+    const write = this.#context.writeOf('runs', 'appendEvents', [events, options]);
+    return toResults(this.#context.payloads, prepared, appends, await this.#write(appends, options, write));
+  }
+
+  /** Writes appends by the caller's options. `write` is the public call that requested them; errors carry it. */
+  #write(
+    appends: readonly RunAppend[],
+    options: AppendOptions | undefined,
+    write: WriteCall,
+  ): Promise<PlacedEvent[][]> {
     if (options?.expectedSeq !== undefined) {
       checkInteger(options.expectedSeq, 'expectedSeq', 0);
       if (appends.length > 1) throw invalidArgument('expectedSeq', 'used with events of a single run');
       appends[0]!.expectedSeq = options.expectedSeq;
     }
+    if (options?.life !== undefined) {
+      const life = checkAppendLife(options.life);
+      if (appends.length > 1) throw invalidArgument('life', 'used with events of a single run');
+      appends[0]!.life = life;
+    }
     const appender = this.#inlineAppends(this.#engine, options) ?? this.#engine;
     const rejects = checkOptionalBoolean(options?.rejectInvalidTransitions, 'rejectInvalidTransitions');
-    return this.#context.write(options, write, async (call) => {
-      const outcomes = rejects
-        ? await this.#appendValid(appends, appender, call)
-        : await appender.append(appends, Object.assign(call, { transaction: options?.transaction }));
-      const refusals = outcomes.filter((outcome) => outcome instanceof Error);
-      if (refusals.length > 0) throw refusalOf(refusals, outcomes.some(isWritten), carriedWrite(write));
-      return toResults(this.#context.payloads, prepared, appends, outcomes as PlacedEvent[][]);
+    return this.#context.write(options, write, async (call: EngineCall & { transaction?: unknown }) => {
+      if (options?.transaction !== undefined && !rejects) call.transaction = options.transaction;
+      const outcomes = await (rejects ? this.#appendValid(appends, appender, call) : appender.append(appends, call));
+      if (!outcomes.some(isRefused)) return outcomes as PlacedEvent[][];
+      throw refusalOf(outcomes.filter(isRefused), outcomes.some(isWritten), carriedWrite(write));
     });
   }
 
@@ -117,24 +140,28 @@ export class EventAppender {
 /** The positions of one run's events, or the error that kept all of them from being written. */
 type Outcome = PlacedEvent[] | Error;
 
+function isRefused(outcome: Outcome): outcome is Error {
+  return outcome instanceof Error;
+}
+
 function isWritten(outcome: Outcome): boolean {
   return !(outcome instanceof Error) && outcome.some(({ duplicateOf }) => duplicateOf === null);
 }
 
 /** Returns one append per run, with each run's events in input order. */
 function groupByRun(prepared: readonly Prepared[]): RunAppend[] {
-  if (prepared.length === 1) {
-    const { run, event, labels, parentRunId } = prepared[0]!;
-    return [{ run, events: [event], labels, parentRunId }];
-  }
   const appends = new Map<string, RunAppend>();
-  for (const { run, event, labels, parentRunId } of prepared) {
-    const key = `${run.tenantId}\0${run.runId}`;
+  for (const it of prepared) {
+    const key = `${it.run.tenantId}\0${it.run.runId}`;
     const append = appends.get(key);
-    if (append) append.events.push(event);
-    else appends.set(key, { run, events: [event], labels, parentRunId });
+    if (append) append.events.push(it.event);
+    else appends.set(key, appendOf(it));
   }
   return [...appends.values()];
+}
+
+function appendOf({ run, event, labels, parentRunId }: Prepared): RunAppend {
+  return { run, events: [event], labels, parentRunId };
 }
 
 /** Returns the results in input order. */
@@ -144,7 +171,6 @@ function toResults(
   appends: readonly RunAppend[],
   placed: readonly PlacedEvent[][],
 ): AppendResult[] {
-  if (prepared.length === 1) return [toResult(payloads, prepared[0]!, placed[0]![0]!)];
   const placedByEvent = new Map<PreparedEvent, PlacedEvent>();
   appends.forEach((append, index) => {
     for (const [at, event] of append.events.entries()) placedByEvent.set(event, placed[index]![at]!);
@@ -152,7 +178,12 @@ function toResults(
   return prepared.map((it) => toResult(payloads, it, placedByEvent.get(it.event)!));
 }
 
-function toResult(payloads: Payloads, { run, event }: Prepared, placed: PlacedEvent): AppendResult {
+function toResult(payloads: Payloads, prepared: Prepared, placed: PlacedEvent): AppendResult {
+  const result = resultOf(payloads, prepared, placed);
+  return placed.life === undefined ? result : { ...result, life: placed.life };
+}
+
+function resultOf(payloads: Payloads, { run, event }: Prepared, placed: PlacedEvent): AppendResult {
   const { runSeq, duplicateOf } = placed;
   const persistedAt = timeText(placed.persistedAt);
   if (!duplicateOf) return { eventId: event.eventId, runSeq, persistedAt, idempotent: false, persisted: true };
@@ -162,8 +193,8 @@ function toResult(payloads: Payloads, { run, event }: Prepared, placed: PlacedEv
 }
 
 /**
- * Whether a duplicate has the content of the stored event. `null` when that cannot be determined: a redacted event has
- * only its payload's hash left, and a codec may encode the same payload to a different text each time.
+ * Whether a duplicate has the content of the stored event. `null` if that is unknown, because a redacted event has only
+ * the hash of its payload left and a codec may encode the same payload differently each time.
  */
 function hasSameContent(payloads: Payloads, run: RunKey, sent: PreparedEvent, stored: StoredRunEvent): boolean | null {
   if (sent.eventType !== stored.eventType || sent.stepId !== stored.stepId) return false;
@@ -177,7 +208,7 @@ function hasSameContent(payloads: Payloads, run: RunKey, sent: PreparedEvent, st
   try {
     return sameJson(payloads.decode(sent.payload, context), payloads.decode(stored.payload, context));
   } catch (error) {
-    // Other events of the batch are already written: an unreadable stored payload must not fail the whole append.
+    // Other events of the batch are already written, so an unreadable stored payload must not fail the whole append.
     if (isTidemarkError(error, 'CODEC_FAILED')) return false;
     throw error;
   }

@@ -18,7 +18,7 @@ async function setUp(events = 3) {
   await handle.append('RunStarted');
   for (let at = 1; at < events; at++) await handle.append('Progress', { at });
   const load = async () => (await engine.loadSnapshot(RUN, CALL))!;
-  /** Stores a changed snapshot with a correct checksum, as a forger who knows the format could. */
+  /** Stores a changed snapshot with a correct checksum, like a forger who knows the format. */
   const forge = async (change: Partial<RunSnapshot>, link?: string) => {
     const stored: StoredSnapshot = await load();
     const found = readBound(RUN, stored.body, stored);

@@ -36,7 +36,7 @@ export function boundText(run: RunKey, { snapshot, link }: BoundSnapshot, rewrit
   return text.slice(0, -1) + integrityMember(hex, checksum);
 }
 
-/** Reads a stored JSON text. Returns the problem when the text is not the one that was stored. */
+/** Reads a stored JSON text. Returns the problem if the text differs from the stored one. */
 export function readBound(
   run: RunKey,
   text: string,

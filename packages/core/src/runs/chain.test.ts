@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { EventBody, StoredRunEvent } from '../engine/runs.ts';
 import { digestBytes, digestOf } from '../hash.ts';
-import { ChainReader, FIRST_LINK, leafOf, linkOf, payloadHashOf, rollOf } from './chain.ts';
+import { ChainReader, CommitChain, FIRST_LINK, leafOf, linkOf, payloadHashOf, rollOf, startOfLife } from './chain.ts';
 
 interface Vector {
   runSeq: number;
@@ -89,5 +89,88 @@ describe('hash chain, format 1 (RUN-17)', () => {
         .map((event) => reader.problemOf(event))
         .find((problem) => problem !== null),
     ).toBeTypeOf('string');
+  });
+});
+
+interface VectorV2 extends Vector {
+  format: 1 | 2;
+  persistedAt: number;
+}
+
+// Computed like those of format 1, by a program in Python. Some commits in them have format 1.
+const { runs } = JSON.parse(readFileSync(new URL('../../vectors/chain-v2.json', import.meta.url), 'utf8')) as {
+  runs: { about: string; run: { tenantId: string; runId: string }; life?: number; events: VectorV2[] }[];
+};
+
+function storedOf(
+  { event, runSeq, commitIndex, persistedAt, format, link }: VectorV2,
+  life: number | undefined,
+): StoredRunEvent {
+  const stored = { ...event, runSeq, commitIndex, persistedAt, link: digestOf(Buffer.from(link, 'hex')), life };
+  return format === 1 ? stored : { ...stored, chainFormat: format };
+}
+
+function problemsOf(run: { tenantId: string; runId: string }, events: readonly StoredRunEvent[]): (string | null)[] {
+  const reader = new ChainReader(run);
+  return events.map((event) => reader.problemOf(event));
+}
+
+describe('hash chain, format 2 (RUN-19)', () => {
+  it.each(runs)('reproduces the vectors: $about', ({ run, life = 1, events }) => {
+    let commit = new CommitChain(2, startOfLife(life));
+    let end = startOfLife(life);
+    for (const vector of events) {
+      if (vector.commitIndex === 1) commit = new CommitChain(vector.format, end);
+      const link = commit.add(leafOf(run, vector.event), vector.runSeq);
+      expect(digestBytes(link).toString('hex')).toBe(vector.link);
+      end = { link, persistedAt: vector.persistedAt };
+    }
+    const stored = events.map((vector) => storedOf(vector, life === 1 ? undefined : life));
+    expect(problemsOf(run, stored)).toEqual(events.map(() => null));
+  });
+
+  it('covers the time of every commit but the last', () => {
+    for (const { run, life, events } of runs) {
+      const stored = events.map((vector) => storedOf(vector, life));
+      for (const [at, event] of stored.slice(0, -1).entries()) {
+        const next = stored[at + 1]!;
+        if (next.commitIndex === 1 && next.chainFormat === undefined) continue;
+        const later = stored.with(at, { ...event, persistedAt: next.persistedAt });
+        const earlier = stored.with(at, {
+          ...event,
+          persistedAt: stored[at - 1]?.persistedAt ?? event.persistedAt - 1,
+        });
+        for (const altered of [later, earlier]) {
+          if (altered[at]!.persistedAt === event.persistedAt) continue;
+          expect(
+            problemsOf(run, altered).some((problem) => problem !== null),
+            `event ${event.runSeq}`,
+          ).toBe(true);
+        }
+      }
+    }
+  });
+
+  it('detects a commit whose format was changed', () => {
+    const [{ run, events }] = runs as [(typeof runs)[number]];
+    const stored = events.map((vector) => storedOf(vector, undefined));
+    for (const at of stored.keys()) {
+      const { chainFormat: _, ...older } = stored[at]!;
+      expect(problemsOf(run, stored.with(at, older))).not.toEqual(stored.map(() => null));
+    }
+  });
+
+  it('reports a format that it does not know', () => {
+    const [{ run, events }] = runs as [(typeof runs)[number]];
+    const stored = events.map((vector) => storedOf(vector, undefined));
+    expect(problemsOf(run, stored.with(0, { ...stored[0]!, chainFormat: 3 }))[0]).toContain('format 3');
+  });
+
+  it.each([-1, Number.NaN, 2 ** 80, 0.5])('reports a damaged time instead of failing: %s', (persistedAt) => {
+    const [{ run, events }] = runs as [(typeof runs)[number]];
+    const stored = events.map((vector) => storedOf(vector, undefined));
+    expect(problemsOf(run, stored.with(0, { ...stored[0]!, persistedAt })).some((problem) => problem !== null)).toBe(
+      true,
+    );
   });
 });

@@ -62,7 +62,8 @@ export async function fetchLive(
     if (events.length > 0) return events;
     const head = await liveHead(engine, run, call);
     if (head === null || head.seq <= afterSeq) return [];
-    // The run was removed and restored, or has grown, since the page was read.
+    // The run may have grown, or been removed and restored, since the page was read. If a second read without a rewrite
+    // is empty too, an event is missing.
     if (head.rewrites === known) throw missingEvent(run, afterSeq + 1);
     known = head.rewrites;
   }

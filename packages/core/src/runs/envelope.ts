@@ -4,7 +4,7 @@ import { isPlainObject } from '../checks/text.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import { DEFAULT_TENANT } from './view.ts';
 
-/** The project, environment and plan of an event that names none. */
+/** The default project, environment and plan of an event. */
 const DEFAULT_NAME = 'default';
 const DEFAULT_PLAN_VERSION = '1';
 
@@ -15,8 +15,8 @@ export interface Stamps {
 }
 
 /**
- * Returns the event with every missing field of its envelope, or the same object if none is missing. Does not change
- * values that are present, even invalid ones, nor a value that is not an event: the store refuses them.
+ * Fills in every missing field of the envelope. Returns the same object if none is missing. Does not change invalid
+ * values, or a value that is not an event: the store refuses them later.
  */
 export function filledEvent<T extends RunEventInput>(event: T, stamps: Stamps, tenantId: string | undefined): T {
   if (isComplete(event) || !isPlainObject(event)) return event;

@@ -35,6 +35,8 @@ const event: StoredRunEvent = {
   commitIndex: 4,
   link: '\x01'.repeat(32),
   redaction: { payloadHash: '00', at: 5, by: 'somebody', reason: 'asked' },
+  chainFormat: 2,
+  life: 3,
 };
 
 describe('forms of an event', () => {
@@ -52,13 +54,23 @@ describe('forms of an event', () => {
     expect(eventOfRow(['other', ...rowOf(event)], 1)).toEqual(event);
     const { idempotencyKey: key, runSeq: seq, persistedAt: time } = event;
     expect(decodeEvent({ key, seq, time, body: encodeEvent(event) })).toEqual(event);
-    const { redaction: _, ...plain } = { ...event, stepId: null, extra: null, payload: null };
-    expect(eventOfRow(rowOf(plain))).toEqual(plain);
-    expect(decodeEvent({ key, seq, time, body: encodeEvent(plain) })).toEqual(plain);
+    const { redaction, chainFormat, life, ...plain } = { ...event, stepId: null, extra: null, payload: null };
+    for (const it of [plain, { ...plain, redaction }, { ...plain, chainFormat }, { ...plain, chainFormat, life }]) {
+      expect(eventOfRow(rowOf(it))).toEqual(it);
+      expect(decodeEvent({ key, seq, time, body: encodeEvent(it) })).toEqual(it);
+    }
+  });
+
+  it('encodes events of format 1 as version 0.1 did, and reads what it wrote', () => {
+    const { redaction, chainFormat: _, life: __, ...old } = event;
+    const line = (it: StoredRunEvent) => JSON.parse(encodeEvent(it).split('\n')[0]!);
+    expect([line(old), line({ ...old, redaction })].map(({ length }) => length)).toEqual([13, 14]);
+    expect(rowOf(old).at(-1)).toBeNull();
   });
 
   it('writes the values of a row in the order of ROW_FIELDS', () => {
-    const texts = ROW_FIELDS.filter((field) => field !== 'link' && field !== 'redaction');
+    const notTexts: readonly string[] = ['link', 'redaction', 'chainFormat', 'life'];
+    const texts = ROW_FIELDS.filter((field) => !notTexts.includes(field));
     expect(texts.map((field) => rowOf(event)[ROW_FIELDS.indexOf(field)])).toEqual(texts.map((field) => event[field]));
     expect(ownValuesOf(event)).toEqual(OWN_FIELDS.map((field) => event[field]));
   });

@@ -15,16 +15,17 @@ import type { ExportedEvent } from '../contracts/run-parts.ts';
 import type { JournalEntry } from '../engine/journal.ts';
 import type { RunKey } from '../engine/run-key.ts';
 import type { EventBody, PreparedEvent, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
-import { type Digest, digestBytes, digestOf } from '../hash.ts';
+import { type Digest, digestBase64, digestBytes, digestOf } from '../hash.ts';
 import { isRunType, isStepType } from './transitions.ts';
 import { UUID_V4 } from './upcast.ts';
 
 /**
- * `unknown` when nothing is missing; otherwise a type that nothing satisfies, so the list or object does not compile.
+ * `unknown` when nothing is missing; otherwise a type that no value satisfies, so that the list or object does not
+ * compile.
  */
 type NoneMissing<Missing> = [Missing] extends [never] ? unknown : { missing: Missing };
 
-/** Makes a function that returns its arguments and compiles only if they include every name of the union. */
+/** Returns a function that returns its arguments and compiles only if they include every name of the union. */
 function everyOf<Name extends string>() {
   return <const List extends readonly Name[]>(...names: List & NoneMissing<Exclude<Name, List[number]>>): List => names;
 }
@@ -92,6 +93,13 @@ export const LEAF_FIELDS = everyOf<Exclude<BodyField, 'payload'>>()(
  * `length:text` (length in UTF-8 bytes, `-` when absent), and the hex SHA-256 of the payload's JSON text.
  */
 export function leafText(run: RunKey, event: EventBody, payloadHash: string): string {
+  // One count of the whole text shows whether each field has as many bytes as characters.
+  const text = leafTextWith(lengthOfAscii, run, event, payloadHash);
+  return Buffer.byteLength(text) === text.length ? text : leafTextWith(Buffer.byteLength, run, event, payloadHash);
+}
+
+function leafTextWith(lengthOf: (text: string) => number, run: RunKey, event: EventBody, payloadHash: string): string {
+  const lengthPrefixed = (text: string | null) => (text === null ? '-' : `${lengthOf(text)}:${text}`);
   return (
     LEAF_FORMAT +
     lengthPrefixed(run.tenantId) +
@@ -112,15 +120,54 @@ export function leafText(run: RunKey, event: EventBody, payloadHash: string): st
   );
 }
 
-function lengthPrefixed(text: string | null): string {
-  return text === null ? '-' : `${Buffer.byteLength(text)}:${text}`;
+function lengthOfAscii(text: string): number {
+  return text.length;
+}
+
+// Stored
+
+/**
+ * Returns the row of a placed event. Lists the members, because a rest pattern that omits the leaf costs as much as a
+ * hash.
+ */
+export function storedEvent(
+  event: PreparedEvent,
+  runSeq: number,
+  persistedAt: number,
+  commitIndex: number,
+  link: Digest,
+  chainFormat: number | undefined,
+  life: number | undefined,
+): StoredRunEvent {
+  const row = {
+    eventId: event.eventId,
+    eventType: event.eventType,
+    emittedAt: event.emittedAt,
+    projectId: event.projectId,
+    environmentId: event.environmentId,
+    planId: event.planId,
+    planVersion: event.planVersion,
+    engineAttemptId: event.engineAttemptId,
+    logicalAttemptId: event.logicalAttemptId,
+    idempotencyKey: event.idempotencyKey,
+    stepId: event.stepId,
+    extra: event.extra,
+    payload: event.payload,
+    runSeq,
+    persistedAt,
+    commitIndex,
+    link,
+    chainFormat,
+    life,
+  };
+  return row satisfies NoneMissing<Exclude<StoredField, 'redaction' | keyof typeof row>>;
 }
 
 // Decoded for readers
 
 /**
- * Returns the codec context of an event's payload. It uses the idempotency key: an event that is not stored yet has no
- * sequence.
+ * Returns the codec context of an event's payload. It uses the idempotency key, because an event that is not stored yet
+ * has no sequence.
  */
 export function payloadContext(
   { tenantId, runId }: RunKey,
@@ -173,7 +220,7 @@ export function hexOf(digest: Digest): string {
 export function exportedEvent(event: StoredRunEvent): ExportedEvent {
   const { redaction } = event;
   return {
-    ...(event as Omit<StoredRunEvent, 'redaction'>),
+    ...(event as Omit<StoredRunEvent, 'redaction' | 'chainFormat' | 'life'> & { chainFormat?: number; life?: number }),
     persistedAt: timeText(event.persistedAt),
     link: hexOf(event.link),
     ...(redaction && { redaction: { ...redaction, at: timeText(redaction.at) } }),
@@ -202,6 +249,8 @@ export const ROW_FIELDS = everyOf<StoredField>()(
   'commitIndex',
   'link',
   'redaction',
+  'chainFormat',
+  'life',
 );
 
 export type RowValue = string | number | null | Uint8Array;
@@ -226,6 +275,8 @@ export function rowOf(event: StoredRunEvent): ValuesOf<typeof ROW_FIELDS, RowVal
     event.commitIndex,
     digestBytes(event.link),
     event.redaction ? JSON.stringify(event.redaction) : null,
+    event.chainFormat ?? null,
+    event.life ?? null,
   ];
 }
 
@@ -252,10 +303,14 @@ export function eventOfRow(row: readonly unknown[], from = 0): StoredRunEvent {
   };
   const redaction = parseRedaction(row[from + 17] as string | null);
   if (redaction) event.redaction = redaction;
+  const chainFormat = row[from + 18];
+  if (chainFormat !== null && chainFormat !== undefined) event.chainFormat = Number(chainFormat);
+  const life = row[from + 19];
+  if (life !== null && life !== undefined) event.life = Number(life);
   return event;
 }
 
-/** Returns `null` for text that cannot be parsed: the event then fails its chain check, which reports the damage. */
+/** Returns `null` for text that cannot be parsed. The event then fails its chain check, which reports the damage. */
 function parseRedaction(text: string | null): StoredRedaction | null {
   if (text === null) return null;
   try {
@@ -302,7 +357,7 @@ export function ownValuesOf(event: EventBody): ValuesOf<typeof OWN_FIELDS, strin
  * The fields of an entry's envelope. The journal stores key, sequence and time itself; the payload is on its own line.
  */
 const JOURNAL_FIELDS = everyOf<
-  Exclude<StoredField, 'idempotencyKey' | 'runSeq' | 'persistedAt' | 'payload' | 'redaction'>
+  Exclude<StoredField, 'idempotencyKey' | 'runSeq' | 'persistedAt' | 'payload' | 'redaction' | 'chainFormat' | 'life'>
 >()(
   'commitIndex',
   'link',
@@ -323,13 +378,25 @@ type FieldValues<List extends readonly (keyof StoredRunEvent)[]> = {
   -readonly [At in keyof List]: StoredRunEvent[List[At]];
 };
 
-type Envelope = [...FieldValues<typeof JOURNAL_FIELDS>, StoredRedaction?];
+/**
+ * The last three members are absent in an entry of format 1 without a redaction, as version 0.1 wrote it. The last one
+ * is present only in entries of later lives, which always have format 2.
+ */
+type Envelope = [
+  ...FieldValues<typeof JOURNAL_FIELDS>,
+  redaction?: StoredRedaction | null,
+  chainFormat?: number | undefined,
+  life?: number,
+];
+
+const REDACTION_MEMBER = JOURNAL_FIELDS.length;
+const FORMAT_MEMBER = REDACTION_MEMBER + 1;
 
 /** Encodes an event as one line of JSON with the envelope, followed by the payload unchanged. */
 export function encodeEvent(event: StoredRunEvent): string {
   const envelope: Envelope = [
     event.commitIndex,
-    digestBytes(event.link).toString('base64'),
+    digestBase64(event.link),
     event.eventId,
     event.eventType,
     event.emittedAt,
@@ -341,8 +408,12 @@ export function encodeEvent(event: StoredRunEvent): string {
     event.logicalAttemptId,
     event.stepId,
     event.extra,
+    event.redaction ?? null,
+    event.chainFormat,
   ];
-  if (event.redaction) envelope.push(event.redaction);
+  if (event.chainFormat === undefined)
+    (envelope as unknown[]).length = event.redaction ? FORMAT_MEMBER : REDACTION_MEMBER;
+  if (event.life !== undefined) envelope.push(event.life);
   const line = JSON.stringify(envelope);
   return event.payload === null ? line : `${line}\n${event.payload}`;
 }
@@ -371,6 +442,8 @@ export function decodeEvent(entry: JournalEntry): StoredRunEvent | null {
     commitIndex: envelope[0],
     link: Buffer.from(envelope[1], 'base64').toString('latin1'),
     ...(envelope[13] && { redaction: envelope[13] }),
+    ...(envelope[14] === undefined ? undefined : { chainFormat: envelope[14] }),
+    ...(envelope[15] === undefined ? undefined : { life: envelope[15] }),
   };
 }
 

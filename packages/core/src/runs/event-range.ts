@@ -1,4 +1,6 @@
-/** The part of a run's log that `fetchEvents` and `readEvents` cover, and the part that follows a page of it. */
+/** The part of a run's log that `fetchEvents` and `readEvents` cover, and the part that remains after a page. */
+
+import { checkLife } from '../checks/life.ts';
 import { checkInteger, checkLimit } from '../checks/numbers.ts';
 import { checkId, checkOneOf } from '../checks/text.ts';
 import type { FetchOptions, TailOptions } from '../contracts/runs.ts';
@@ -12,6 +14,8 @@ export interface EventRange {
   beforeSeq: number | undefined;
   limit: number;
   order: 'newest' | 'oldest';
+  /** The life to read; absent for the current one. */
+  life?: number;
 }
 
 /** Checks the arguments of `fetchEvents` and `readEvents`. */
@@ -22,12 +26,13 @@ export function checkEventRange(runId: unknown, options: FetchOptions | undefine
     beforeSeq: options?.beforeSeq === undefined ? undefined : checkInteger(options.beforeSeq, 'beforeSeq', 1),
     limit: checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH),
     order: options?.order === undefined ? 'oldest' : checkOneOf(options.order, 'order', ['newest', 'oldest']),
+    ...(options?.life === undefined ? {} : { life: checkLife(options.life) }),
   };
 }
 
 /** Checks the arguments of `tail`, which always reads forwards and has no end. */
 export function checkTail(runId: unknown, options: TailOptions | undefined): EventRange {
-  return checkEventRange(runId, { afterSeq: options?.afterSeq, limit: options?.limit });
+  return checkEventRange(runId, { afterSeq: options?.afterSeq, limit: options?.limit, life: options?.life });
 }
 
 /** Returns the range that follows a page, or `null` if the page was the last. */

@@ -16,7 +16,7 @@ import { runNotFound } from './view.ts';
 
 const PART_EVENTS = 1_000;
 
-/** Yields the parts of a run up to `head`. Events appended after `head` was read are left out. */
+/** Yields the parts of a run up to `head`. Events appended after `head` was read are omitted. */
 export async function* exportParts(
   context: StoreContext,
   engine: RunEngine,
@@ -40,7 +40,8 @@ interface ExportPosition {
 }
 
 /**
- * Reads the next events. Reads again if the run was rewritten meanwhile, so a restored run is not reported as damaged.
+ * Reads the next events. Reads them again if the run has been rewritten, so that a restored run is not reported as
+ * damaged.
  */
 async function readPart(
   engine: RunEngine,

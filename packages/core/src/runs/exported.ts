@@ -1,4 +1,6 @@
 /** Converts a run's head to its export form: plain JSON, with hashes in hex and times as text. */
+
+import { laterLife } from '../checks/life.ts';
 import { timeText } from '../checks/numbers.ts';
 import type { ExportedRun } from '../contracts/run-parts.ts';
 import type { RunHead } from '../engine/runs.ts';
@@ -19,6 +21,7 @@ export function exportedRun(head: RunHead): ExportedRun {
     updatedAt: timeText(head.updatedAt),
     labels: { ...head.labels },
     parentRunId: head.parentRunId,
+    ...laterLife(head.life),
     rewrites: head.rewrites,
   };
 }

@@ -1,7 +1,8 @@
 /** The faults of a refused event, listed in one error (GEN-11). */
 import { describe, expect, it } from 'vitest';
-import { isTidemarkError, type TidemarkError } from '../contracts/errors.ts';
+import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import { memoryStore } from '../memory/store.ts';
+import { withAllFaults } from './faults.ts';
 
 async function refusalOf(event: object): Promise<TidemarkError> {
   const store = memoryStore();
@@ -19,7 +20,7 @@ describe('a refused event', () => {
     expect(error.message).toBe(`emittedAt must be ${error.rule}, not "x"`);
   });
 
-  it('names a missing run and type, and nothing that is filled in', async () => {
+  it('lists a missing run and type, but no fields that are filled in', async () => {
     expect(fieldsOf(await refusalOf({}))).toEqual(['runId', 'eventType']);
   });
 
@@ -47,7 +48,7 @@ describe('a refused event', () => {
     expect(fieldsOf(await refusalOf(event))).toEqual([...fields, 'idempotencyKey']);
   });
 
-  it('corrects a step that is missing or not allowed before it looks for more', async () => {
+  it('corrects a missing or forbidden step before looking for more faults', async () => {
     const more = { runId: 'r', idempotencyKey: '' };
     expect(fieldsOf(await refusalOf({ ...more, eventType: 'StepStarted' }))).toEqual(['stepId', 'idempotencyKey']);
     const withStep = { ...more, eventType: 'RunStarted', stepId: 's' };
@@ -61,7 +62,7 @@ describe('a refused event', () => {
     expect(error.field, 'the first fault keeps its whole path').toBe(`event.${name}`);
   });
 
-  it('ends with a fault of the whole event', async () => {
+  it('ends at a fault of the whole event', async () => {
     const error = await refusalOf({ runId: 'r', eventType: '', extra: 'x'.repeat(70_000) });
     expect(error.code).toBe('INVALID_ARGUMENT');
     expect(fieldsOf(error)).toEqual(['eventType', 'event']);
@@ -73,4 +74,13 @@ describe('a refused event', () => {
     const event = { tenantId: 'other', runId: '', eventType: '' };
     await expect(view.runs.appendEvent(event)).rejects.toMatchObject({ code: 'TENANT_MISMATCH', errors: undefined });
   });
+});
+
+it.each([
+  ['without a rule', new TidemarkError('INVALID_ARGUMENT', 'x', { field: 'stepId' })],
+  ['without a field', new TidemarkError('INVALID_ARGUMENT', 'x', { rule: 'y' })],
+  ['with another code', new TidemarkError('RUN_NOT_FOUND', 'x', { field: 'runId', rule: 'y' })],
+  ['of another kind', new Error('x')],
+])('an error %s is thrown as it is', (_, error) => {
+  expect(withAllFaults(error, {}, () => {})).toBe(error);
 });

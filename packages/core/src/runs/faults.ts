@@ -28,7 +28,7 @@ export function withAllFaults(error: unknown, input: unknown, check: (event: obj
     const member = memberOf(found.field, event);
     const isKnown = faults.has(member);
     if (!isKnown) faults.set(member, { field: shortName(found.field), rule: found.rule });
-    // The fault is not one of a single member, or the correction of the member did not help.
+    // The fault does not concern a single member, or correcting the member did not help.
     if (member === 'event' || (isKnown && event[member] === undefined)) break;
     event[member] = isKnown ? undefined : VALID_VALUES[member];
     try {
@@ -49,7 +49,7 @@ function isFault(error: unknown): error is TidemarkError & FieldFault {
   return error.field !== undefined && error.rule !== undefined;
 }
 
-/** Returns the member of the event that a path begins with. Paths of extra members begin with `event.`. */
+/** Returns the member of the event at the start of a path. Paths of extra members begin with `event.`. */
 function memberOf(path: string, event: Record<string, unknown>): string {
   const inEvent = path.startsWith('event.') ? path.slice('event.'.length) : path;
   const isMember = (name: string) =>

@@ -1,8 +1,11 @@
-/** How the feed judges an event that does not fit: by the run's own log, and by what becomes of the run meanwhile. */
+/**
+ * How the feed classifies an event that does not match its chain: by the run's own log, and by changes to the run in
+ * the meantime.
+ */
 import { expect, it, vi } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { LogPage, RunEngine, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
-import { FIRST_LINK, missingEvent } from './chain.ts';
+import { missingEvent } from './chain.ts';
 import { FeedChecker } from './feed-checker.ts';
 import type { Quarantine } from './quarantine.ts';
 
@@ -12,7 +15,9 @@ const HELD = { ...RUN, runSeq: 1, index: 0 };
 
 const live = (rewrites: number) => ({ seq: 1, rewrites }) as RunHead;
 
-/** Checks a page with one damaged event. The run's head is each of `heads` in turn, then the last one. */
+/**
+ * Checks a page with one damaged event. The run's head takes each of these values in turn, and then keeps the last one.
+ */
 function check(heads: (RunHead | RunTombstone | null | Error)[], { runSeq = 1, stored = [] as number[] } = {}) {
   const left = [...heads];
   const events = stored.map((seq) => ({ runSeq: seq }) as StoredRunEvent);
@@ -22,13 +27,13 @@ function check(heads: (RunHead | RunTombstone | null | Error)[], { runSeq = 1, s
       if (head instanceof Error) throw head;
       return head;
     }),
-    fetch: vi.fn(async () => ({ events, lead: [], linkBefore: FIRST_LINK }) satisfies LogPage),
+    fetch: vi.fn(async () => ({ events, lead: [], before: null }) satisfies LogPage),
   };
   const note = vi.fn(async () => true);
   const checker = new FeedChecker(engine as unknown as RunEngine, { note } as unknown as Quarantine);
   const entries = [{ cursor: 'c', run: RUN, runSeq, damage: 'it is damaged' }];
   const page = { after: null, entries, quarantined: [], isLastRead: false };
-  return { held: checker.check(page, { take: () => {}, taken: () => 0 }, {}), note, engine };
+  return { held: checker.check(page, { take: () => {}, tell: () => {}, taken: () => 0 }, {}), note, engine };
 }
 
 it.each([
@@ -42,7 +47,7 @@ it.each([
   expect(note).not.toHaveBeenCalled();
 });
 
-it('records damage that the log of the run shows too', async () => {
+it('records damage that is also in the log of the run', async () => {
   const { held, note } = check([live(0)]);
   expect(await held).toEqual([HELD]);
   expect(note).toHaveBeenCalledOnce();
@@ -54,7 +59,7 @@ it('records the first missing event when events before the damaged one are missi
   expect(note).toHaveBeenCalledWith(RUN, 3, 'the event is missing', {});
 });
 
-it('checks the log again when the run was rewritten during the check', async () => {
+it('checks the log again if the run was rewritten during the check', async () => {
   const { held, engine } = check([live(0), live(1)]);
   expect(await held).toEqual([HELD]);
   expect(engine.head).toHaveBeenCalledTimes(4);

@@ -6,8 +6,8 @@ import type { HeldRun } from '../contracts/quarantines.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { StoredQuarantine } from '../engine/quarantines.ts';
 import type { RunKey } from '../engine/run-key.ts';
-import type { FeedEntry, IntactEntry, RunEngine } from '../engine/runs.ts';
-import { isDamaged, isTombstone } from '../engine/runs.ts';
+import type { FeedEntry, IntactEntry, NoticeEntry, RunEngine } from '../engine/runs.ts';
+import { isDamaged, isNotice, isTombstone } from '../engine/runs.ts';
 import { LruMap } from '../tools/lru-map.ts';
 import { ChainReader, checkPage, missingEvent } from './chain.ts';
 import { damageIn } from './prepare.ts';
@@ -21,18 +21,22 @@ interface CheckedPage {
   after: string | null;
   entries: readonly FeedEntry[];
   quarantined: readonly StoredQuarantine[];
-  /** The page was read several times: an event that still does not fit is damaged. */
+  /**
+   * Whether this is the last attempt to read the page. An event that still does not match its chain is then damaged.
+   */
   isLastRead: boolean;
 }
 
 interface Taker {
-  /** Takes an event that fits; throws when its body is damaged. */
+  /** Processes an event that matches its chain. Throws if its body is damaged. */
   take(entry: IntactEntry): void;
-  /** How many items have been taken so far. */
+  /** Passes a notice on. */
+  tell(entry: NoticeEntry): void;
+  /** The number of items processed so far. */
   taken(): number;
 }
 
-/** A run with an event that did not fit. */
+/** A run with an event that did not match its chain. */
 interface Suspect {
   run: RunKey;
   held: HeldRun;
@@ -46,8 +50,7 @@ export class FeedChecker {
   readonly #engine: RunEngine;
   readonly #quarantine: Quarantine;
   /**
-   * The chain at the end of recent pages, by the cursor that continues them. Saves rereading a commit for each page of
-   * it.
+   * The chain at the end of recent pages, by their next cursor. Avoids reading a commit again for each of its pages.
    */
   readonly #ends = new LruMap<string, { key: string; reader: ChainReader; runSeq: number }>(MAX_ENDS);
 
@@ -56,13 +59,20 @@ export class FeedChecker {
     this.#quarantine = quarantine;
   }
 
-  /** Takes the events that fit and returns the runs it skipped, or `null` when the page has to be read again. */
+  /**
+   * Processes the events that match their chain and returns the skipped runs, or `null` if the page has to be read
+   * again.
+   */
   async check(page: CheckedPage, taker: Taker, call: EngineCall): Promise<HeldRun[] | null> {
     const from = new Map(page.quarantined.map((entry) => [keyOf(entry), entry.fromSeq]));
     const readers = this.#continued(page);
     const held = new Map<string, HeldRun>();
     const suspects = new Map<string, Suspect>();
     for (const entry of page.entries) {
+      if (isNotice(entry)) {
+        taker.tell(entry);
+        continue;
+      }
       const { run } = entry;
       const key = keyOf(run);
       const runSeq = isDamaged(entry) ? entry.runSeq : entry.event.runSeq;
@@ -84,7 +94,7 @@ export class FeedChecker {
     return this.#judge(suspects, held, page.isLastRead, call);
   }
 
-  /** Checks and takes an event. Returns the reason why it does not fit, or `null`. */
+  /** Checks and processes an event. Returns the reason why it does not match its chain, or `null`. */
   async #take(
     entry: IntactEntry,
     readers: Map<string, ChainReader>,
@@ -105,7 +115,10 @@ export class FeedChecker {
     }
   }
 
-  /** Quarantines damaged runs and ignores removed ones. Returns `null` when a run is intact: the page is read again. */
+  /**
+   * Quarantines damaged runs and ignores removed ones. Returns `null` if a run is intact, in which case the page has to
+   * be read again.
+   */
   async #judge(
     suspects: ReadonlyMap<string, Suspect>,
     held: Map<string, HeldRun>,
@@ -125,7 +138,7 @@ export class FeedChecker {
     return isWhole ? null : [...held.values()].sort((a, b) => a.index - b.index);
   }
 
-  /** Checks the event in its run's own log, until the run is not rewritten during the check. */
+  /** Checks the event in its run's own log. Repeats that if the run is rewritten during the check. */
   async #recheck(run: RunKey, runSeq: number, call: EngineCall): Promise<Verdict> {
     for (;;) {
       const before = await this.#rewritesOf(run, call);
@@ -160,7 +173,10 @@ export class FeedChecker {
     return last + 1 < runSeq ? last + 1 : null;
   }
 
-  /** Returns the run's `rewrites`, `null` for a removed run, or -1 (unchanged) for a head that cannot be decoded. */
+  /**
+   * Returns the run's `rewrites`, `null` for a removed run, or -1, which counts as unchanged, for a head that cannot be
+   * decoded.
+   */
   async #rewritesOf(run: RunKey, call: EngineCall): Promise<number | null> {
     const head = await this.#engine.head(run, call).catch((error) => {
       if (damageIn(error)) return undefined;
@@ -171,8 +187,8 @@ export class FeedChecker {
   }
 
   /** Starts a chain reader at an event. Reads the events of its commit that are before this page. */
-  async #startReader({ run, event, linkBefore }: IntactEntry, call: EngineCall): Promise<ChainReader> {
-    const reader = new ChainReader(run, linkBefore);
+  async #startReader({ run, event, before }: IntactEntry, call: EngineCall): Promise<ChainReader> {
+    const reader = new ChainReader(run, before);
     if (event.commitIndex === 1) return reader;
     const lead = await this.#engine.fetch(run, event.runSeq - event.commitIndex, event.commitIndex - 1, call);
     for (const earlier of lead.events) reader.check(earlier);
@@ -185,12 +201,16 @@ export class FeedChecker {
     const end = after === null ? undefined : this.#ends.peek(after);
     this.#ends.delete(after ?? '');
     const isContinued =
-      first && !isDamaged(first) && end?.key === keyOf(first.run) && end.runSeq + 1 === first.event.runSeq;
+      first &&
+      !isDamaged(first) &&
+      !isNotice(first) &&
+      end?.key === keyOf(first.run) &&
+      end.runSeq + 1 === first.event.runSeq;
     return isContinued ? new Map([[end.key, end.reader]]) : new Map();
   }
 
   #remember(last: FeedEntry | undefined, readers: ReadonlyMap<string, ChainReader>): void {
-    if (!last || isDamaged(last)) return;
+    if (!last || isDamaged(last) || isNotice(last)) return;
     const key = keyOf(last.run);
     const reader = readers.get(key);
     if (reader) this.#ends.set(last.cursor, { key, reader, runSeq: last.event.runSeq });

@@ -9,7 +9,8 @@ export interface FeedPosition {
   /** The engine's cursor; `null` at the beginning. */
   engine: string | null;
   /**
-   * The number of the last release seen; `null` at the beginning, where the engine's feed contains all released events.
+   * The number of the last release seen; `null` at the beginning, because from there the engine's feed contains all
+   * released events.
    */
   release: number | null;
   /** The release being read, and the last sequence read of its run. */

@@ -1,25 +1,27 @@
 /**
  * The feed: events of all runs in the order they were stored, checked against their chains. A damaged run is
- * quarantined and skipped while other runs continue. After its release the feed yields its events from the first
- * skipped one on.
+ * quarantined and skipped while other runs continue. After its release the feed yields its events, starting with the
+ * first skipped one.
  */
 
+import { laterLife } from '../checks/life.ts';
 import { checkDuration } from '../checks/numbers.ts';
 import { refuseOldNames } from '../checks/renamed.ts';
-import { checkId, checkObject, checkOneOf } from '../checks/text.ts';
+import { checkId, checkObject, checkOneOf, checkOptionalBoolean } from '../checks/text.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
-import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
+import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { HeldRun } from '../contracts/quarantines.ts';
-import type { FeedItem, FeedOptions, FeedPage } from '../contracts/runs.ts';
+import type { FeedItem, FeedOptions, FeedPage, NoticeFeedOptions, NoticeItem } from '../contracts/runs.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { StoredQuarantine } from '../engine/quarantines.ts';
 import type { RunKey } from '../engine/run-key.ts';
-import type { FeedEntry, IntactEntry, RunEngine, StoredRunEvent } from '../engine/runs.ts';
+import type { FeedEntry, IntactEntry, NoticeEntry, RunEngine, StoredRunEvent } from '../engine/runs.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { follow, readOrWait } from '../tools/live.ts';
 import { fetchChecked } from './checked-page.ts';
 import { FeedChecker } from './feed-checker.ts';
 import { encodePosition, type FeedPosition, parseCursor } from './feed-position.ts';
+import { firstNumber, nextChange, type QuarantineChange, runNotice } from './notices.ts';
 import { damageIn, recordOf } from './prepare.ts';
 import type { Quarantine } from './quarantine.ts';
 import { checkTenant, type RunView } from './view.ts';
@@ -28,14 +30,19 @@ const FEED_PAGE = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 const MOST_READS = 3;
 
+type Item = FeedItem | NoticeItem;
+type Options = FeedOptions & Partial<NoticeFeedOptions>;
+
 interface FeedFilter {
   tenantId: string | null;
   eventTypes: ReadonlySet<string> | null;
   skipsUnreadable: boolean;
+  /** Whether the reader also receives notices. */
+  notices: boolean;
 }
 
 interface ReadPage {
-  items: FeedItem[];
+  items: Item[];
   held: HeldRun[];
   next: string | null;
 }
@@ -47,15 +54,18 @@ export class FeedReader {
   readonly #quarantine: Quarantine;
   readonly #checker: FeedChecker;
 
-  constructor(context: StoreContext, engine: RunEngine, view: RunView, quarantine: Quarantine) {
+  readonly #canNotice: boolean;
+
+  constructor(context: StoreContext, engine: RunEngine, view: RunView, quarantine: Quarantine, canNotice: boolean) {
     this.#context = context;
     this.#engine = engine;
     this.#view = view;
     this.#quarantine = quarantine;
+    this.#canNotice = canNotice;
     this.#checker = new FeedChecker(engine, quarantine);
   }
 
-  async page(options: (FeedOptions & { wait?: Duration }) | undefined, limit: number): Promise<FeedPage> {
+  async page(options: (Options & { wait?: Duration }) | undefined, limit: number): Promise<FeedPage<Item>> {
     refuseOldNames('feed', options);
     const filter = this.#checkFilter(options);
     const after = parseCursor(options?.cursor);
@@ -75,7 +85,7 @@ export class FeedReader {
     return { items, ...(next === null ? {} : { next }), ...(held.length === 0 ? {} : { held }) };
   }
 
-  follow(options: FeedOptions | undefined): AsyncIterable<FeedItem> {
+  follow(options: Options | undefined): AsyncIterable<Item> {
     refuseOldNames('feed', options);
     const filter = this.#checkFilter(options);
     let after = parseCursor(options?.cursor);
@@ -84,7 +94,7 @@ export class FeedReader {
         const page = await this.#context.read(reading, (call) => this.#read(after, FEED_PAGE, filter, call));
         const moved = page.next !== encodePosition(after);
         after = parseCursor(page.next ?? undefined);
-        // An empty page whose cursor moved was filtered out completely; it is not the end.
+        // An empty page with a new cursor was filtered out completely and is not the end.
         if (page.items.length > 0 || !moved) return page.items;
       }
     };
@@ -93,23 +103,61 @@ export class FeedReader {
 
   async #read(after: FeedPosition, limit: number, filter: FeedFilter, call: EngineCall): Promise<ReadPage> {
     for (let reads = 1; ; ) {
-      const entries = await this.#engine.feed(after.engine, limit, call);
+      const entries = await this.#engine.feed(after.engine, limit, call, filter.notices);
       // Read after the page, so that quarantines and releases made before the page's events were stored are included.
       const known = await this.#engine.quarantines.current(filter.tenantId, after.release, call);
-      const due = nextRelease(known.entries, after.release);
+      const due = nextChange(known.entries, after.release, filter.notices);
       if (due) {
-        const page = await this.#readRelease(after, due, limit, filter, call);
+        const announced = await this.#announce(after, due, filter, call);
+        const page = announced ?? (await this.#readRelease(after, due.entry, limit, filter, call));
         if (page) return page;
         continue;
       }
-      const position = { ...after, release: after.release ?? known.newest, reading: null };
+      const release = after.release ?? firstNumber(known.newest, known.entries, filter.notices);
+      const position = { ...after, release, reading: null };
       const page = await this.#checkPage(position, entries, known.entries, filter, reads === MOST_READS, call);
       if (page) return page;
       reads++;
     }
   }
 
-  /** Returns `null` when an event does not fit but is intact in the run's own log: the page is then read again. */
+  /**
+   * Returns the notice of a quarantine or of a release as a page of its own, or `null` if the reader did not ask for
+   * notices or has received this notice.
+   */
+  async #announce(
+    after: FeedPosition,
+    { kind, number, entry }: QuarantineChange,
+    filter: FeedFilter,
+    call: EngineCall,
+  ): Promise<ReadPage | null> {
+    if (!filter.notices || after.reading?.release === number) return null;
+    const seen: FeedPosition =
+      kind === 'released'
+        ? { ...after, reading: { release: number, seq: entry.fromSeq - 1 } }
+        : { ...after, release: number, reading: null };
+    const cursor = encodePosition(seen)!;
+    const notice = runNotice(entry, { kind, runSeq: entry.fromSeq, life: await this.#lifeOf(entry, call) });
+    return { items: [{ cursor, notice }], held: [], next: cursor };
+  }
+
+  /**
+   * Returns the life of a quarantined run. A quarantine ends with its life, so this is the current or the last life.
+   * Many quarantines are caused by a damaged head, which must not stop the feed.
+   */
+  async #lifeOf(run: RunKey, call: EngineCall): Promise<number | undefined> {
+    try {
+      return (await this.#engine.head(run, call))?.life;
+    } catch (error) {
+      if (isTidemarkError(error, 'CORRUPT_EVENT')) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Returns `null` if an event does not match its chain but is intact in the run's own log. The page is then read
+   * again.
+   */
   async #checkPage(
     position: FeedPosition,
     entries: readonly FeedEntry[],
@@ -120,15 +168,18 @@ export class FeedReader {
   ): Promise<ReadPage | null> {
     const ofTenant = (entry: FeedEntry) => filter.tenantId === null || entry.run.tenantId === filter.tenantId;
     const cursorAt = (engine: string) => encodePosition({ ...position, engine })!;
-    const items: FeedItem[] = [];
+    const items: Item[] = [];
     const take = (entry: IntactEntry): void => {
       if (filter.eventTypes !== null && !filter.eventTypes.has(entry.event.eventType)) return;
       const event = this.#recordOf(entry.run, entry.event, filter);
-      if (event) items.push({ cursor: cursorAt(entry.cursor), event });
+      if (event) items.push({ cursor: cursorAt(entry.cursor), event, ...laterLife(entry.event.life ?? 1) });
+    };
+    const tell = ({ cursor, run, notice }: NoticeEntry): void => {
+      items.push({ cursor: cursorAt(cursor), notice: runNotice(run, notice) });
     };
     const held = await this.#checker.check(
       { after: position.engine, entries: entries.filter(ofTenant), quarantined, isLastRead },
-      { take, taken: () => items.length },
+      { take, tell, taken: () => items.length },
       call,
     );
     const last = entries.at(-1)?.cursor ?? position.engine;
@@ -144,7 +195,7 @@ export class FeedReader {
     }
   }
 
-  /** Reads a page of a released run. Returns `null` when the run is damaged again. */
+  /** Reads a page of a released run. Returns `null` if the run is damaged again. */
   async #readRelease(
     after: FeedPosition,
     due: StoredQuarantine,
@@ -161,7 +212,16 @@ export class FeedReader {
         .filter(({ eventType }) => filter.eventTypes === null || filter.eventTypes.has(eventType))
         .flatMap((event): FeedItem[] => {
           const record = this.#recordOf(run, event, filter);
-          return record ? [{ cursor: encodePosition(at(event.runSeq))!, event: record, released: true }] : [];
+          return record
+            ? [
+                {
+                  cursor: encodePosition(at(event.runSeq))!,
+                  event: record,
+                  ...laterLife(event.life ?? 1),
+                  released: true,
+                },
+              ]
+            : [];
         });
       const isEnd = events.length < limit;
       const next = isEnd ? { ...after, release: due.release, reading: null } : at(events.at(-1)!.runSeq);
@@ -174,7 +234,7 @@ export class FeedReader {
     }
   }
 
-  #checkFilter(options: FeedOptions | undefined): FeedFilter {
+  #checkFilter(options: Options | undefined): FeedFilter {
     const filter = options?.filter === undefined ? {} : checkObject(options.filter, 'filter');
     const tenantId = checkTenant(this.#view, filter.tenantId);
     const types = filter.eventTypes;
@@ -183,16 +243,17 @@ export class FeedReader {
     const eventTypes = types === undefined ? null : new Set(types.map((type) => checkId(type, 'filter.eventTypes')));
     const skipsUnreadable =
       options?.unreadable !== undefined && checkOneOf(options.unreadable, 'unreadable', ['skip']) === 'skip';
-    return { tenantId, eventTypes, skipsUnreadable };
+    const notices = checkOptionalBoolean(options?.notices, 'notices') === true;
+    if (notices && !this.#canNotice) throw noticesUnsupported();
+    return { tenantId, eventTypes, skipsUnreadable, notices };
   }
 }
 
-/** Returns the release to read next. A reader at the beginning has none: it reads those events in the feed itself. */
-function nextRelease(entries: readonly StoredQuarantine[], seen: number | null): StoredQuarantine | undefined {
-  if (seen === null) return undefined;
-  return entries
-    .filter(({ state, release }) => state === 'released' && release > seen)
-    .sort((a, b) => a.release - b.release)[0];
+function noticesUnsupported(): TidemarkError {
+  return new TidemarkError('UNSUPPORTED', 'This engine stores no notices; read the feed without them', {
+    field: 'runs.notices',
+    rule: 'a capability of the store',
+  });
 }
 
 function checkWait(wait: unknown): number {

@@ -1,6 +1,6 @@
 /**
- * Reads the events of a run between two sequences, in either order. A page that is read backwards is read from the
- * store by its range, checked forwards like any other, and then reversed.
+ * Reads the events of a run between two sequences, in either order. A backwards page is read from the store by its
+ * range, checked forwards like any other page, and then reversed.
  */
 import type { EngineCall } from '../engine/call.ts';
 import type { RunKey } from '../engine/run-key.ts';
@@ -10,7 +10,7 @@ import { fetchChecked, fetchLive } from './checked-page.ts';
 import type { EventRange } from './event-range.ts';
 import { liveHead } from './lookup.ts';
 
-/** How often a page is read that ends before the head says it should, while nothing rewrites the run. */
+/** How often to read a page that ends before the run's last sequence although the run was not rewritten. */
 const MOST_READS = 3;
 
 /** Returns up to `limit` events of a range, verified. Throws `RUN_ARCHIVED` for an archived run. */
@@ -36,7 +36,7 @@ async function fetchNewest(
   { afterSeq, beforeSeq, limit }: EventRange,
   call: EngineCall,
 ): Promise<StoredRunEvent[]> {
-  // Events before a sequence that exists need no head: the last event of the page shows that the page is whole.
+  // With `beforeSeq`, try without the head first: a page that ends right before `beforeSeq` is complete.
   let upTo = beforeSeq === undefined ? null : beforeSeq - 1;
   let known: number | undefined;
   for (let reads = 1; ; reads++) {
@@ -50,7 +50,7 @@ async function fetchNewest(
     const head = await liveHead(engine, run, call);
     if (head === null || head.seq <= afterSeq) return [];
     if (upTo === null || head.seq < upTo) {
-      // The run ends here, or was replaced by a shorter history meanwhile.
+      // The run ends here, or has been replaced by a shorter history.
       [upTo, reads] = [beforeSeq === undefined ? head.seq : Math.min(head.seq, beforeSeq - 1), 0];
     } else if (head.rewrites !== known) {
       [known, reads] = [head.rewrites, 1];

@@ -1,4 +1,6 @@
-/** Forks that are interrupted, retried or run concurrently with other writers. Memory store with failing appends. */
+/**
+ * Forks that are interrupted, retried or run concurrently with other writers, on a memory store with failing appends.
+ */
 import { describe, expect, it, vi } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunStore } from '../contracts/runs.ts';
@@ -81,7 +83,7 @@ describe('forkRun', () => {
     expect(await runs.headSeq('b')).toBe(200);
   });
 
-  it('keeps completed steps completed: repeating one in the fork is a duplicate', async () => {
+  it('keeps completed steps completed, so repeating one in the fork is a duplicate', async () => {
     const runs = await origin(5);
     await runs.forkRun('a', { toRunId: 'b' });
     expect(await runs.handle('b').append('StepStarted', {}, { stepId: 's' })).toMatchObject({

@@ -40,7 +40,7 @@ export async function forkRun(
   try {
     return await fork.complete();
   } catch (error) {
-    // A retry must repeat the whole fork with the resolved sequence: the origin may have grown since.
+    // A retry must use the resolved sequence for the whole fork, because the original run may have grown since.
     const resolved = { ...options, tenantId: first.tenantId, atSeq };
     throw withWrite(error, writeCall(view, 'runs', 'forkRun', [runId, resolved]));
   }
@@ -81,12 +81,12 @@ class Fork {
     return { tenantId, runId: toRunId, forkedFrom: { runId, atSeq }, copied };
   }
 
-  /** Returns how many events of the fork are stored. Throws `CONFLICT` when the target run is not this fork. */
+  /** Returns the number of stored events of the fork. Throws `CONFLICT` when the target run is not this fork. */
   async #copiedTo(): Promise<number> {
     const { tenantId, toRunId, atSeq } = this.#plan;
     const stored = Math.min(atSeq, await this.#runs.headSeq(toRunId, { ...this.#call, tenantId }));
     if (stored === 0) return 0;
-    // Copies are written in order with a fence: if the last one is ours, so are all before it.
+    // Copies are written in order with a fence, so if the last one is ours, all earlier ones are too.
     const [copy] = await this.#events(toRunId, stored - 1, 1);
     const [original] = await this.#events(this.#plan.runId, stored - 1, 1);
     if (original && copy?.eventId === this.#eventIdOf(original)) return stored;

@@ -1,4 +1,6 @@
 /** A handle on one run: adds the fields that its events share and delegates to the store, which fills in the rest. */
+
+import { checkOptionalLife } from '../checks/life.ts';
 import type { CallOptions, JsonObject } from '../contracts/common.ts';
 import type { EventDefinitions, RunEventInput, RunEventRecord } from '../contracts/run-events.ts';
 import type { HandleEventFields, RunDefaults, RunHandle } from '../contracts/run-handle.ts';
@@ -10,16 +12,17 @@ export type HandleDefaults = RunDefaults & { events?: EventDefinitions<EventSche
 
 export function createHandle(runs: RunStore, runId: string, defaults: HandleDefaults): RunHandle {
   const { events, tenantId = DEFAULT_TENANT, projectId, environmentId, planId, planVersion, labels } = defaults;
+  const life = checkOptionalLife(defaults.life);
   const scope = { tenantId, projectId, environmentId, planId, planVersion };
   const shared = labels === undefined ? scope : { ...scope, labels };
-  const reading = { tenantId };
+  const reading = life === undefined ? { tenantId } : { tenantId, life };
   const parsed = events ? (log: AsyncIterable<RunEventRecord>) => parseAll(events, log) : <T>(log: T) => log;
   return {
     runId,
     async append(eventType: string, payload?: JsonObject, fields: HandleEventFields = {}) {
       if (events) await events.parsePayload(eventType, payload);
-      const { signal, timeoutMs, expectedSeq, rejectInvalidTransitions, transaction, projections, ...envelope } =
-        fields;
+      const { signal, timeoutMs, expectedSeq, rejectInvalidTransitions, transaction, projections, ...rest } = fields;
+      const { life: named = life, ...envelope } = rest;
       const event: RunEventInput = {
         ...shared,
         ...envelope,
@@ -34,6 +37,7 @@ export function createHandle(runs: RunStore, runId: string, defaults: HandleDefa
         rejectInvalidTransitions,
         transaction,
         projections: projections ?? defaults.projections,
+        ...(named === undefined ? {} : { life: named }),
       });
     },
     events: (options?: { afterSeq?: number; beforeSeq?: number; order?: 'newest' | 'oldest' } & CallOptions) =>

@@ -55,7 +55,7 @@ describe('a head', () => {
 });
 
 describe('a listed run that cannot be found', () => {
-  it('is reported by the doctor, unless it was removed meanwhile', async () => {
+  it('is reported by the doctor, unless it has been removed', async () => {
     const whole = memoryStore();
     for (const type of ['RunQueued', 'RunStarted']) await whole.runs.appendEvent(event(type));
     const lost = withRuns(whole, () => ({ head: async () => null }))!;

@@ -27,6 +27,7 @@ export class HeadRules {
     const isFirst = this.#last === null;
     this.#status = nextRunStatus(this.#status, event.eventType);
     this.#last = event;
+    if ((event.life ?? 1) !== this.#head.life) return { field: 'life', rule: 'that of the events' };
     const scope = (['projectId', 'environmentId'] as const).find((field) => event[field] !== this.#head[field]);
     if (scope) return { field: scope, rule: 'that of the events' };
     return isFirst ? this.#differenceAtStart(event) : null;

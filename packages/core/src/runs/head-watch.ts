@@ -1,7 +1,7 @@
 /**
- * Remembers the last head that this process saw of each run and reports a run that lost events (`HEAD_WENT_BACK`), for
- * example after a failover to a server that had not received them. Only a redaction, a restore or a removal is a valid
- * reason for a lower head.
+ * Remembers the last head that this process has seen of each run, and reports runs that lost events (`HEAD_WENT_BACK`),
+ * for example after a failover to a server that had not received them. Only a redaction, a restore or a removal is a
+ * valid reason for a lower head.
  */
 
 import type { EngineCall } from '../engine/call.ts';
@@ -9,16 +9,17 @@ import type { RunKey } from '../engine/run-key.ts';
 import type { PlacedEvent, RunEngine, RunHead } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import type { StoreContext } from '../tools/context.ts';
-import { headKey, type KnownHead } from '../tools/head-memory.ts';
+import { type HeadMemory, headKey, type KnownHead } from '../tools/head-memory.ts';
 
 /** Wraps the engine calls that return heads, and compares each head with the last one seen. */
 export function watchHeads(context: StoreContext, engine: RunEngine): Pick<RunEngine, 'head' | 'append'> {
   const { heads } = context;
   return {
     async head(run, call) {
-      // Taken before the read: an append that completes during the read is later than the head it returns.
+      // Read before the head, because an append that completes in between would be later than the head.
       const key = headKey(run);
-      const known = heads.get(key);
+      const seen = heads.get(key);
+      const known = seen && { ...seen };
       const head = await engine.head(run, call);
       if (head === null || isTombstone(head)) heads.forget(key);
       else if (known && isSuspicious(known, head)) void confirm(context, engine, run, known);
@@ -29,23 +30,30 @@ export function watchHeads(context: StoreContext, engine: RunEngine): Pick<RunEn
     async append(appends, options) {
       // The caller may still roll back its own transaction.
       if (options.transaction !== undefined) return engine.append(appends, options);
-      const keys = appends.map(({ run }) => headKey(run));
-      const before = keys.map((key) => heads.get(key));
+      const before = appends.map(({ run }) => knownBefore(heads, run));
       const outcomes = await engine.append(appends, options);
       for (let at = 0; at < outcomes.length; at++) {
         const outcome = outcomes[at]!;
         if (outcome instanceof Error) continue;
         const first = outcome.find(isNew);
         if (first === undefined) continue;
-        const known = before[at]!;
-        const last = outcome.findLast(isNew)!;
-        if (known !== null && first.runSeq <= known.seq)
-          void confirm(context, engine, appends[at]!.run, known, first.runSeq);
-        else heads.note(keys[at]!, headAfter(known, first, last));
+        const { key, known, seq } = before[at]!;
+        const last = outcome.length === 1 ? first : outcome.findLast(isNew)!;
+        if (known !== null && first.runSeq <= seq)
+          void confirm(context, engine, appends[at]!.run, { ...known, seq }, first.runSeq);
+        else if (known === null || first.runSeq === 1 || !heads.advance(key, known, last.runSeq))
+          heads.note(key, headAfter(known, first, last));
       }
       return outcomes;
     },
   };
+}
+
+/** Returns the head known before an append. Its sequence is a copy, because other appends move the head itself. */
+function knownBefore(heads: HeadMemory, run: RunKey): { key: string; known: KnownHead | null; seq: number } {
+  const key = headKey(run);
+  const known = heads.get(key);
+  return { key, known, seq: known === null ? 0 : known.seq };
 }
 
 function isNew({ duplicateOf }: PlacedEvent): boolean {
@@ -83,7 +91,7 @@ async function confirm(
       placedAt !== undefined || isSuspicious(known, head) || (await isReplaced(engine, run, known, head, call));
     if (!isExplained && isLost) context.reportWentBack(run, known.seq, placedAt ?? head.seq);
   } catch {
-    // The next call that sees the head compares it again.
+    // The next call that reads the head compares it again.
   }
 }
 

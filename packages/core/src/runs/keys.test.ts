@@ -71,3 +71,34 @@ describe('defaultIdempotencyKey (RUN-5)', () => {
     expect(defaultIdempotencyKey({ ...event, eventType: 'RunStarted', runId: 'a|b' })).toBe('an-event-id');
   });
 });
+
+describe('the parts of a derived key', () => {
+  const parts = { runId: R, logicalAttemptId: 1, eventType: 'RunStarted', ...plan };
+
+  it('treat an absent step and null alike, and no other value', () => {
+    const key = deriveIdempotencyKey(parts);
+    expect(deriveIdempotencyKey({ ...parts, stepId: null })).toBe(key);
+    expect(deriveIdempotencyKey({ ...parts, stepId: undefined })).toBe(key);
+    expect(deriveIdempotencyKey({ ...parts, stepId: 'step' })).not.toBe(key);
+  });
+
+  it.each([
+    ['stepId', ''],
+    ['stepId', 'a|b'],
+    ['runId', undefined],
+    ['eventType', 'a|b'],
+    ['planId', null],
+    ['planVersion', ''],
+    ['logicalAttemptId', 0],
+  ])('are refused: %s %j', (field, value) => {
+    expect(() => deriveIdempotencyKey({ ...parts, [field]: value } as never)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', field }),
+    );
+  });
+
+  it.each([0, 3, '2'])('have no version %j', (version) => {
+    expect(() => deriveIdempotencyKey(parts, { version } as never)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', field: 'version', rule: '1 or 2' }),
+    );
+  });
+});

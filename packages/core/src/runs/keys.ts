@@ -19,9 +19,9 @@ export interface KeyParts {
 const SEPARATOR = '|';
 
 /**
- * Derives an idempotency key: the lowercase hex SHA-256 of
- * `runId|step|logicalAttemptId|eventType|planId|planVersion`. `step` is `RUN` without a `stepId`. Version 1 omits
- * `planId`. Parts are hashed verbatim and must not contain `|`: two different events could get the same key.
+ * Derives an idempotency key: the lowercase hex SHA-256 of `runId|step|logicalAttemptId|eventType|planId|planVersion`.
+ * `step` is `RUN` without a `stepId`. Version 1 omits `planId`. Parts are hashed verbatim and must not contain `|`,
+ * because otherwise two different events could get the same key.
  *
  * @throws `INVALID_ARGUMENT` when a part is missing, invalid or contains `|`, or the version is not 1 or 2.
  *
@@ -65,8 +65,8 @@ const ONCE_PER_ATTEMPT = new Set([
 
 /**
  * Returns the key of an event that was sent without one. Types that occur once per attempt get the derived key. All
- * others get the `eventId`, as do events with a part that contains the separator: by the formula, a second `RunPaused`
- * would be a duplicate of the first.
+ * others get the `eventId`, as do events with a part that contains the separator, because with the formula a second
+ * `RunPaused` would be a duplicate of the first.
  */
 export function defaultIdempotencyKey(
   event: Required<Omit<KeyParts, 'stepId'>> & { stepId: string | null; eventId: string },

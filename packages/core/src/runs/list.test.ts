@@ -22,3 +22,10 @@ it('finds the one matching run after more than a thousand others', async () => {
   expect(newest.items.map(({ runId }) => runId)).toEqual(['run-0']);
   expect(newest.next).toBeUndefined();
 });
+
+it('counts to the end of a list of more than a thousand runs, and exactly', async () => {
+  const { runs } = memoryStore().forTenant('acme');
+  for (let n = 0; n < MANY; n++) await runs.appendEvent(started(n, n % 2 === 0 ? { team: 'ops' } : {}));
+  expect(await runs.countRuns()).toEqual({ count: MANY, exact: true });
+  expect(await runs.countRuns({ labels: { team: 'ops' } })).toEqual({ count: MANY / 2, exact: true });
+});

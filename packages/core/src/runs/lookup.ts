@@ -1,11 +1,12 @@
-/** Finds the run that a call names, and its head. */
+/** Finds the run of a call, and its head. */
+import { isOfLife } from '../checks/life.ts';
 import { TidemarkError } from '../contracts/errors.ts';
-import type { RunReadOptions } from '../contracts/runs.ts';
+import type { RunLifeOptions, RunReadOptions } from '../contracts/runs.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { RunKey } from '../engine/run-key.ts';
 import type { RunEngine, RunHead } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
-import { tombstoneError } from './append.ts';
+import { tombstoneError } from './lives.ts';
 import { checkTenant, type RunView } from './view.ts';
 
 export class RunLookup {
@@ -19,11 +20,17 @@ export class RunLookup {
 
   /**
    * Returns the run of the view's tenant, of the named tenant, or of the only tenant that has this id (GEN-10). Throws
-   * `AMBIGUOUS_RUN` when several tenants have it.
+   * `AMBIGUOUS_RUN` when several tenants have it. Returns `null` if the run's current life is not the named one, even
+   * if the current life is archived.
    */
-  async find(runId: string, options: RunReadOptions | undefined, call: EngineCall): Promise<RunKey | null> {
-    const known = this.knownKey(runId, options);
-    if (known) return known;
+  async find(runId: string, options: RunLifeOptions | undefined, call: EngineCall): Promise<RunKey | null> {
+    const run = this.knownKey(runId, options) ?? (await this.#only(runId, call));
+    if (run === null || options?.life === undefined) return run;
+    const head = await this.#engine.head(run, call);
+    return head === null || isOfLife(head.life, options.life) ? run : null;
+  }
+
+  async #only(runId: string, call: EngineCall): Promise<RunKey | null> {
     const tenants = await this.#engine.tenantsOf(runId, call);
     if (tenants.length > 1) {
       throw new TidemarkError(

@@ -33,7 +33,7 @@ export interface Prepared {
   parentRunId: string | null;
 }
 
-/** Checks every field and encodes the event. The error of a refused event has all of its faults. */
+/** Checks every field and encodes the event. The error for a refused event lists all of its faults. */
 export function prepareEvent(context: StoreContext, input: unknown, view: RunView): Prepared {
   try {
     return checkedEvent(context, input, view);

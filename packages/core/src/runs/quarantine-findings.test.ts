@@ -1,4 +1,4 @@
-/** The doctor counts quarantined runs, and names a few of them for the operator of all tenants. */
+/** The doctor counts quarantined runs, and lists a few of them for operators. */
 import { expect, it } from 'vitest';
 import type { QuarantineQuery, StoredQuarantine } from '../engine/quarantines.ts';
 import type { RunEngine } from '../engine/runs.ts';
@@ -14,6 +14,7 @@ async function findingsOf(count: number, tenantId: string | null) {
       at: 1,
       state: 'quarantined',
       release: 0,
+      notice: 0,
     };
   });
   const asked: QuarantineQuery[] = [];

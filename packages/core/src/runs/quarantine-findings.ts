@@ -1,4 +1,4 @@
-/** The doctor's finding for quarantined runs: their number and, for the operator, their names. */
+/** The doctor's finding for quarantined runs: their number and, for operators, their ids. */
 import type { DoctorFinding } from '../contracts/store.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { RunEngine } from '../engine/runs.ts';

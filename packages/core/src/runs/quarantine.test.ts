@@ -17,7 +17,7 @@ import { Runs } from './store.ts';
 
 type Damage = (body: string) => string;
 
-/** Returns a store whose journal returns damaged bodies and heads, as from a damaged disk. */
+/** Returns a store whose journal returns damaged bodies and heads, like a damaged disk. */
 function setUp(options: StoreOptions = {}) {
   const alerts: StoreAlert[] = [];
   const context = new StoreContext({ ...options, onAlert: (alert) => alerts.push(alert) });
@@ -30,7 +30,8 @@ function setUp(options: StoreOptions = {}) {
   };
   const damaged: Partial<Journal> = {
     read: async (name, ...rest) => (await journal.read(name, ...rest)).map((entry) => seen(name, entry)),
-    feed: async (...args) => (await journal.feed(...args)).map((it) => ({ ...it, entry: seen(it.name, it.entry) })),
+    feed: async (...args) =>
+      (await journal.feed(...args)).map((it) => (it.entry ? { ...it, entry: seen(it.name, it.entry) } : it)),
     list: async (...args) =>
       (await journal.list(...args)).map((it) =>
         heads.has(it.name.name) ? { ...it, head: { ...it.head, state: '{' } } : it,
@@ -91,7 +92,12 @@ describe('a damaged run', () => {
     ['a payload', flip],
     ['a link', link],
     ['a stored form', cut],
-  ])('is skipped from damage to %s on, while other runs continue', async (_, how) => {
+    ['a stored form that is another list', () => '[]'],
+    ['a stored form that is a list of texts', () => '["1","2"]'],
+    ['a stored form that is a list of numbers', () => '[1,2,3,4,5,6,7,8,9,10]'],
+    ['a stored form that is no list', () => '{"0":1,"length":9}'],
+    ['a stored form that is empty', () => 'null'],
+  ])('is skipped from damage to %s onwards, while other runs continue', async (_, how) => {
     const { runs, viewOf, damage, alerts } = setUp();
     await fill(runs, 1, 5);
     damage('sick', 3, how);
@@ -117,8 +123,8 @@ describe('a damaged run', () => {
     await fill(runs, 6, 8);
     await expect(runs.releaseRun('sick')).rejects.toMatchObject({ code: 'CORRUPT_EVENT', runSeq: 3 });
     repair('sick', 3);
-    expect(await runs.releaseRun('sick')).toMatchObject({ state: 'released', release: 1 });
-    expect(await runs.releaseRun('sick')).toMatchObject({ state: 'released', release: 1 });
+    expect(await runs.releaseRun('sick')).toMatchObject({ state: 'released', release: 2 });
+    expect(await runs.releaseRun('sick')).toMatchObject({ state: 'released', release: 2 });
     const { items } = await readAll(runs, { cursor: next!, limit: 2 });
     const released = items.filter((item) => item.released);
     expect(seqsOf(released, 'sick')).toEqual([3, 4, 5, 6, 7, 8]);
@@ -166,7 +172,7 @@ describe('a damaged run', () => {
     expect((await runs.listQuarantined()).items).toMatchObject([{ fromSeq: 3, release: 0 }]);
     expect(alerts).toHaveLength(2);
     repair('sick', 5);
-    expect(await runs.releaseRun('sick')).toMatchObject({ release: 2 });
+    expect(await runs.releaseRun('sick')).toMatchObject({ release: 4 });
     const third = await readAll(runs, { cursor: second.next! });
     expect(seqsOf(third.items, 'sick')).toEqual([3, 4, 5, 6]);
   });
@@ -181,6 +187,23 @@ describe('a damaged run', () => {
     await expect(runs.projectSnapshot('sick')).rejects.toMatchObject({ code: 'CORRUPT_EVENT' });
     expect((await runs.listQuarantined()).items).toMatchObject([{ fromSeq: 2 }]);
     expect(alerts).toHaveLength(1);
+  });
+
+  it('is quarantined by verify, which reports the same problem', async () => {
+    const { runs, damage, alerts } = setUp();
+    await fill(runs, 1, 4);
+    expect(await runs.verify('sick')).toMatchObject({ ok: true });
+    expect((await runs.listQuarantined()).items).toEqual([]);
+    const { head } = await runs.verify('sick');
+    expect(head).toMatch(/^[0-9a-f]{64}$/);
+    // Neither can be verified further, and both name the head that is stored.
+    for (const how of [flip, cut]) {
+      damage('sick', 3, how);
+      expect(await runs.verify('sick')).toMatchObject({ ok: false, head, events: 2, problem: { runSeq: 3 } });
+    }
+    expect((await runs.listQuarantined()).items).toMatchObject([{ runId: 'sick', fromSeq: 3, state: 'quarantined' }]);
+    expect(alerts).toMatchObject([{ code: 'RUN_QUARANTINED', runId: 'sick', fromSeq: 3 }]);
+    expect((await readAll(runs)).held).toMatchObject([{ runId: 'sick', runSeq: 3 }]);
   });
 
   it('stays quarantined when a release cannot read it, which is not damage', async () => {
@@ -221,7 +244,7 @@ describe('a damaged run', () => {
     expect((await runs.listQuarantined({ state: 'released' })).items).toEqual([]);
   });
 
-  it('is left out of lists and quarantined when its head is damaged', async () => {
+  it('is omitted from lists and quarantined if its head is damaged', async () => {
     const { runs, heads } = setUp();
     await fill(runs, 1, 2);
     heads.add('sick');

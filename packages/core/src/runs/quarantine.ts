@@ -38,7 +38,7 @@ export class Quarantine {
     this.#snapshots = snapshots;
   }
 
-  /** Records damage and sends an alert. Returns false, and records nothing, for a run that was removed meanwhile. */
+  /** Records damage and sends an alert. Returns false and records nothing if the run has been removed. */
   async note(run: RunKey, fromSeq: number, reason: string, call: EngineCall): Promise<boolean> {
     const damage = {
       fromSeq: Math.max(1, fromSeq),
@@ -46,7 +46,7 @@ export class Quarantine {
       at: this.#context.clock(),
     };
     const { entry, isNew } = await this.#engine.quarantines.put(run, damage, call);
-    // A removal that ran in between found no entry to remove yet.
+    // A removal that ran in the meantime did not find this entry, so remove the entry here.
     if (await isGone(this.#engine, run, call)) {
       await this.#engine.quarantines.remove(run, call);
       return false;
@@ -164,7 +164,7 @@ export class Quarantine {
     }
   }
 
-  /** Decodes every event: the chain only proves that the stored text is intact. A missing key is not damage. */
+  /** Decodes every event, because the chain only proves that the stored text is intact. A missing key is not damage. */
   async #checkBodies(run: RunKey, fromSeq: number, options: RunReadOptions | undefined): Promise<void> {
     for (let afterSeq = fromSeq - 1; ; ) {
       const after = afterSeq;
@@ -197,7 +197,7 @@ async function isGone(engine: RunEngine, run: RunKey, call: EngineCall): Promise
   }
 }
 
-function toQuarantinedRun({ at, ...entry }: StoredQuarantine): QuarantinedRun {
+function toQuarantinedRun({ at, notice: _, ...entry }: StoredQuarantine): QuarantinedRun {
   return { ...entry, at: timeText(at) };
 }
 

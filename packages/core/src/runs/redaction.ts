@@ -1,6 +1,6 @@
 /**
  * `redactEvent`: removes a payload from its event, the stored snapshot and the states of projections. The hash of the
- * payload stays, so that the chain holds (RUN-17), and the event records who redacted it, when and why.
+ * payload stays, so that the chain remains valid (RUN-17), and the event records who redacted it, when and why.
  */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkId, checkObject, checkText } from '../checks/text.ts';
@@ -42,7 +42,7 @@ export async function redactEvent(
   { run, runSeq, by, reason }: RedactionRequest & { run: RunKey },
   call: EngineCall,
 ): Promise<boolean> {
-  // Check the chain first: a damaged payload must not be replaced by a hash that does not match either.
+  // Check the chain first, because a damaged payload must not be replaced by a hash that does not match either.
   const [event] = await fetchChecked(engine, run, runSeq - 1, 1, call);
   if (!event) return false;
   const payloadHash = event.redaction?.payloadHash ?? payloadHashOf(event.payload);

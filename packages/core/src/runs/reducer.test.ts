@@ -116,6 +116,35 @@ describe('RunFold (RUN-10, RUN-11)', () => {
     expect(snapshot.violations).toMatchObject([{ runSeq: 3, eventType: 'RunPaused', reason: 'the run is COMPLETED' }]);
   });
 
+  it.each(['RunFailed', 'RunCancelled'])('knows no duration of a run that ended before it started: %s', (eventType) => {
+    const ended = log(
+      () => event('RunQueued'),
+      () => event(eventType),
+    );
+    const snapshot = reduceRun(ended, { now: 0 });
+    expect(snapshot).toMatchObject({ completedAt: ended[1]!.emittedAt, violations: [] });
+    expect(snapshot).not.toHaveProperty('totalDurationMs');
+    expect(snapshot).not.toHaveProperty('startedAt');
+  });
+
+  it('takes nothing from a run event that is invalid', () => {
+    const events = log(
+      () => event('RunCompleted', { payload: { artifacts: [{ uri: 's3://bucket/a', kind: 'csv' }] } }),
+      () => event('RunStarted'),
+      () => event('RunQueued'),
+      () => event('RunResumed'),
+    );
+    const snapshot = reduceRun(events, { now: 0 });
+    expect(snapshot).toMatchObject({ status: 'RUNNING', startedAt: events[1]!.emittedAt, artifacts: [] });
+    expect(snapshot.violations.map(({ runSeq, reason }) => [runSeq, reason])).toEqual([
+      [1, 'the run has not started'],
+      [3, 'the run is RUNNING'],
+      [4, 'the run is RUNNING'],
+    ]);
+    expect(snapshot).not.toHaveProperty('completedAt');
+    expect(snapshot.queued).not.toBe(true);
+  });
+
   it('reports an invalid event once', () => {
     const fold = new RunFold();
     const invalid = log(() => event('RunResumed'))[0]!;
@@ -148,4 +177,13 @@ describe('nextRunStatus', () => {
       'RUNNING',
     ]);
   });
+});
+
+it('an event that was folded already changes nothing, and is no violation', () => {
+  const fold = new RunFold();
+  const [started, progress] = [event('RunStarted'), event('Progress')];
+  for (const it of [started, progress]) fold.apply(it);
+  const before = structuredClone(fold.state);
+  expect([fold.apply(progress), fold.apply(started)]).toEqual([null, null]);
+  expect(fold.state).toEqual(before);
 });

@@ -30,8 +30,11 @@ export class RunFold {
   #status: RunStatus | null = null;
   readonly #steps = new Map<string, StepSnapshot>();
 
-  /** Starts from a copy of a snapshot, or from the empty state. */
-  constructor(from?: RunSnapshot | null) {
+  readonly #life: number | undefined;
+
+  /** Starts from a copy of a snapshot, or from the empty state of a life. */
+  constructor(from?: RunSnapshot | null, life = from?.life) {
+    this.#life = life === 1 ? undefined : life;
     if (!from) return;
     const { status, projectedAt, ...rest } = structuredClone(from);
     // The fold reads the log, so its result is fresh even if the snapshot was marked stale.
@@ -49,7 +52,8 @@ export class RunFold {
   }
 
   /**
-   * The current state, not a copy: read it before the next `apply` and do not change it. `null` before the first event.
+   * The current state itself and not a copy. Read it before the next `apply`, and do not change it. `null` before the
+   * first event.
    */
   get state(): Readonly<Omit<RunSnapshot, 'projectedAt'>> | null {
     return this.#state && { ...this.#state, status: this.#status ?? 'PENDING' };
@@ -62,7 +66,7 @@ export class RunFold {
    * @throws `INVALID_ARGUMENT` for an event of another run.
    */
   apply(event: RunEventRecord): TransitionViolation | null {
-    this.#state ??= emptyState(event);
+    this.#state ??= this.#life === undefined ? emptyState(event) : { ...emptyState(event), life: this.#life };
     const state = this.#state;
     if (event.runSeq <= state.lastEventSeq) return null;
     if (event.runId !== state.runId) {
@@ -150,6 +154,12 @@ export class RunFold {
  *
  * @throws `RUN_NOT_FOUND` when there is neither an event nor a starting snapshot, `INVALID_ARGUMENT` for events of
  * different runs.
+ *
+ * @example
+ * const run = store.runs.handle('order-42');
+ * await run.append('RunStarted');
+ * await run.append('RunCompleted');
+ * console.log(reduceRun(await store.runs.fetchEvents('order-42')).status); // COMPLETED
  */
 export function reduceRun(
   events: Iterable<RunEventRecord>,

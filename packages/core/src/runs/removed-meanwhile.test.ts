@@ -55,11 +55,11 @@ async function cursorAfter(runs: Runs, count: number): Promise<string> {
   return (await runs.feedPage({ limit: count })).next!;
 }
 
-describe('a run that is removed meanwhile', () => {
+describe('a run that is removed in between', () => {
   it.each([
     ['between two commits', 3],
     ['inside a commit', 2],
-  ])('is left out of a feed that continues %s, and other runs stay', async (_, given) => {
+  ])('is omitted from a feed that continues %s, unlike other runs', async (_, given) => {
     const { runs, others, after } = setUp();
     await twoRuns(runs);
     const cursor = await cursorAfter(others, given);
@@ -121,7 +121,7 @@ describe('a run that is archived while it is exported', () => {
     expect(await exported(runs)).toBe(1_001);
   });
 
-  it('is read and verified to its end when it is restored in time', async () => {
+  it('is read and verified to its end if it is restored in time', async () => {
     const { runs, others, after } = setUp();
     await longRun(runs);
     const parts: RunPart[] = [];
@@ -137,7 +137,7 @@ describe('a run that is archived while it is exported', () => {
   });
 });
 
-describe('a run that is removed and restored meanwhile', () => {
+describe('a run that is removed and restored in between', () => {
   it.each([3, 2])('is complete in a feed that continues after %i events', async (given) => {
     const { runs, others, after } = setUp();
     await twoRuns(runs);

@@ -1,4 +1,6 @@
 /** Decides, without I/O, what restoring a part writes and whether a removal is allowed. Shared by all engines. */
+
+import { laterLife } from '../checks/life.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunKey } from '../engine/run-key.ts';
 import {
@@ -8,8 +10,9 @@ import {
   type RunTombstone,
   type StoredRunEvent,
 } from '../engine/runs.ts';
-import { rewritten, seqConflict, tombstoneError } from './append.ts';
+import { rewritten, seqConflict } from './append.ts';
 import { hexOf } from './event-forms.ts';
+import { isDeletedLife, tombstoneError } from './lives.ts';
 
 /** The tombstone and events to write for a part. */
 export interface RestorePlan {
@@ -21,7 +24,7 @@ export interface RestorePlan {
 /** The stored state of the run that a part is restored into. */
 export interface RestoreState {
   head: RunHead | RunTombstone | null;
-  /** How many events an unfinished restore has already written. */
+  /** The number of events that an unfinished restore has already written. */
   restored: number;
 }
 
@@ -41,7 +44,11 @@ export function planRestore(
     if (head.seq === part.head.seq && head.link === part.head.link) return null;
     throw conflict(run, 'exists and is not the one to be restored', head.seq);
   }
-  if (head?.kind === 'deleted' && !options.overDeleted) throw tombstoneError(run.runId, head);
+  const { life } = part.head;
+  if (head && isDeletedLife(head, life) && !options.overDeleted) throw tombstoneError(run.runId, head);
+  // A life cannot be restored once a later life has begun, because writes that name the later life would reach it.
+  if (head && (head.life ?? 1) > life)
+    throw conflict(run, `is in life ${head.life}, after the one to be restored`, head.life);
   const tombstone = tombstoneFor(run, part, head, options.now);
   const there = head?.kind === 'restoring' ? restored : 0;
   const first = part.events[0]?.runSeq ?? part.head.seq;
@@ -52,7 +59,11 @@ export function planRestore(
 function tombstoneFor(run: RunKey, part: RestoredPart, there: RunTombstone | null, now: number): RunTombstone {
   const head = hexOf(part.head.link);
   if (there?.kind !== 'restoring') {
-    return { kind: 'restoring', at: now, ...(there?.archive === undefined ? {} : { archive: there.archive }), head };
+    const { life } = part.head;
+    // If the tombstone is of another life, its `archive` and `begunBy` do not belong to this life.
+    const { archive, begunBy } = (there?.life ?? 1) === life ? (there ?? {}) : ({} as Partial<RunTombstone>);
+    const kept = { ...(archive === undefined ? {} : { archive }), ...(begunBy === undefined ? {} : { begunBy }) };
+    return { kind: 'restoring', at: now, ...kept, ...laterLife(life), head };
   }
   if (there.head === head) return there;
   throw conflict(run, 'is being restored from another history; finish that, or delete the run', there.head);

@@ -9,9 +9,9 @@ import { invalidArgument } from '../contracts/errors.ts';
 import type { RestoreResult, RunPart } from '../contracts/run-parts.ts';
 import { isTombstone, type RestoredPart, type RunEngine, type RunHead, type StoredRunEvent } from '../engine/runs.ts';
 import type { StoreContext } from '../tools/context.ts';
-import { tombstoneError } from './append.ts';
 import { ChainReader } from './chain.ts';
 import { type HeadDifference, HeadRules } from './head-rules.ts';
+import { isDeletedLife, tombstoneError } from './lives.ts';
 import { restoredPart } from './restored.ts';
 import { checkTenant, type RunView } from './view.ts';
 
@@ -61,13 +61,13 @@ function isIterable(parts: unknown): boolean {
 async function isAlreadyLive(
   context: StoreContext,
   engine: RunEngine,
-  { tenantId, runId, seq, link }: RunHead,
+  { tenantId, runId, seq, link, life }: RunHead,
   overDeleted: boolean,
   options: RestoreOptions | undefined,
 ): Promise<boolean> {
   const head = await context.read(options, (call) => engine.head({ tenantId, runId }, call));
   if (!isTombstone(head)) return head !== null && head.seq === seq && head.link === link;
-  if (head.kind === 'deleted' && !overDeleted) throw tombstoneError(runId, head);
+  if (isDeletedLife(head, life) && !overDeleted) throw tombstoneError(runId, head);
   return false;
 }
 

@@ -1,10 +1,11 @@
 /**
  * Checks exported parts before they are restored. Restored events obey the same rules, limits and times as appended
- * ones, and this store must be able to decode their payloads: otherwise a restore could store events that make readers
- * fail.
+ * ones, and this store must be able to decode their payloads, because otherwise a restore could store events that make
+ * readers fail.
  */
 import { decodeJson, encodeJsonObject, tooLarge } from '../checks/json.ts';
 import { checkLabels } from '../checks/labels.ts';
+import { checkLife, laterLife } from '../checks/life.ts';
 import { checkInteger, checkTime } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalId, checkText } from '../checks/text.ts';
 import { isEnvelope } from '../codec/envelope.ts';
@@ -16,12 +17,13 @@ import type { RunKey } from '../engine/run-key.ts';
 import type { RestoredPart, RunHead, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
 import type { Digest } from '../hash.ts';
 import type { StoreContext } from '../tools/context.ts';
+import { NEWEST_CHAIN_FORMAT } from './chain.ts';
 import { checkedFields, payloadContext } from './event-forms.ts';
 import { checkExtra, MAX_EXTRA_BYTES } from './prepare.ts';
 import { MAX_REASON_BYTES } from './redaction.ts';
 
 const MAX_EVENTS = 1_000;
-/** More than any run can have, and low enough that counting on stays below the largest safe integer. */
+/** More than any run can have, and low enough that incrementing it stays below the largest safe integer. */
 const MAX_REWRITES = 2 ** 50;
 /** How far the clock of the store that wrote a run may be ahead of this store's clock. */
 const MAX_SKEW_MS = 5 * 60_000;
@@ -81,6 +83,7 @@ function restoredHead(run: unknown, latestMs: number): RunHead {
     updatedAt: checkPast(it.updatedAt, 'updatedAt', latestMs),
     labels: checkLabels(it.labels, 'labels'),
     parentRunId: checkOptionalId(it.parentRunId, 'parentRunId'),
+    life: it.life === undefined ? 1 : checkLife(it.life),
     rewrites: it.rewrites === undefined ? 0 : checkInteger(it.rewrites, 'rewrites', 0, MAX_REWRITES),
   };
 }
@@ -99,7 +102,15 @@ function restoredEvent(event: unknown, run: RunKey, { latestMs, payload }: Check
     commitIndex: checkInteger(it.commitIndex, 'commitIndex', 1),
     link: checkDigest(it.link, 'link'),
     ...(it.redaction === undefined ? undefined : { redaction: restoredRedaction(it.redaction, latestMs) }),
+    ...restoredFormat(it.chainFormat),
+    ...laterLife(it.life === undefined ? 1 : checkLife(it.life)),
   };
+}
+
+/** Format 1 is stored as an absent field. */
+function restoredFormat(value: unknown): Pick<StoredRunEvent, 'chainFormat'> {
+  const chainFormat = value === undefined ? 1 : checkInteger(value, 'chainFormat', 1, NEWEST_CHAIN_FORMAT);
+  return chainFormat === 1 ? {} : { chainFormat };
 }
 
 function restoredRedaction(redaction: unknown, latestMs: number): StoredRedaction {
@@ -118,14 +129,14 @@ function checkDigest(value: unknown, field: string): Digest {
   throw invalidArgument(field, 'a SHA-256 in hex', value ?? null);
 }
 
-/** Rejects times in the future: the times of later events can never be lower. */
+/** Rejects times in the future, because the times of later events can never be lower. */
 function checkPast(value: unknown, field: string, latestMs: number): number {
   const ms = Date.parse(checkTime(value, field));
   if (ms <= latestMs) return ms;
   throw invalidArgument(field, "not in the future of the store's clock by more than 5 minutes", value);
 }
 
-/** Checks `extra`. It must not contain fields that are stored separately: they would overwrite those on read. */
+/** Checks `extra`. It must not contain fields that are stored separately, because it would overwrite those on read. */
 function restoredExtra(value: unknown): string | null {
   if (value === null) return null;
   const text = checkText(value, 'extra', MAX_EXTRA_BYTES);

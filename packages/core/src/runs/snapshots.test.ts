@@ -38,7 +38,13 @@ function setUp(
       };
     },
   });
-  const abilities = { canRedact: true, inlineAppends: () => null, dropStates: async () => {} };
+  const abilities = {
+    canRedact: true,
+    canNotice: true,
+    canListByUpdate: true,
+    inlineAppends: () => null,
+    dropStates: async () => {},
+  };
   return { runs: new Runs(context, counted, { tenantId: 't' }, abilities), calls, records: inner };
 }
 
@@ -92,7 +98,7 @@ describe('snapshots', () => {
     expect(calls).toMatchObject({ fetch: 0, load: 1 });
   });
 
-  it('keep the version and the time of their storage until an event follows', async () => {
+  it('keep their version and the time they were stored until another event follows', async () => {
     const { runs } = setUp();
     await append(runs, 3);
     const { version, projectedAt } = (await runs.refreshSnapshot('r')).snapshot;
@@ -211,11 +217,11 @@ describe('snapshots', () => {
     expect(await runs.getSnapshot('r')).toBeNull();
   });
 
-  it('are dropped again by a keyed engine when a redaction ran during the save', async () => {
+  it('are removed again by a keyed engine if a redaction ran during the save', async () => {
     let redactNow = async () => {};
     const { runs, records } = setUp(undefined, (inner) => ({
       async write(write, call) {
-        // Between reading the stored snapshot and overwriting it.
+        // Runs between reading the stored snapshot and overwriting it.
         const redact = redactNow;
         redactNow = async () => {};
         await redact();
@@ -230,7 +236,7 @@ describe('snapshots', () => {
     expect(Buffer.from(record!.fields.get('body')!).toString()).not.toContain('secret');
   });
 
-  it('are ignored and replaced when their writer stopped before it could drop them', async () => {
+  it('are ignored and replaced if their writer stopped before it could remove them', async () => {
     const { runs, records } = setUp();
     await appendSecret(runs);
     await runs.refreshSnapshot('r');
@@ -244,7 +250,7 @@ describe('snapshots', () => {
     expect(Buffer.from(record!.fields.get('body')!).toString()).not.toContain('secret');
   });
 
-  it('are read and continued when they were stored without a rewrite counter', async () => {
+  it('are read and continued if they were stored without a rewrite counter', async () => {
     const { runs, records } = setUp();
     await append(runs, 3);
     const { snapshot } = await runs.refreshSnapshot('r');
@@ -268,7 +274,7 @@ describe('snapshots', () => {
     await expect(runs.projectSnapshot('r')).rejects.toMatchObject({ code: 'RUN_ARCHIVED' });
   });
 
-  it('are stale from markStale to the next refresh, while projectSnapshot is always fresh', async () => {
+  it('are stale from markStale until the next refresh, while projectSnapshot is always fresh', async () => {
     const { runs } = setUp();
     expect(await runs.markStale('r')).toBe(false);
     await append(runs, 3);

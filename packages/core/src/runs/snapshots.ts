@@ -1,7 +1,7 @@
 /**
- * Snapshots: reads the stored one, folds the tail after it, writes the result back (RUN-13) and marks it stale
- * (RUN-14). A stored snapshot is used only while it is bound to the run's history. Otherwise the run is folded from its
- * first event.
+ * Snapshots: reads the stored snapshot, folds later events into it and writes the result back (RUN-13), or marks it
+ * stale (RUN-14). A stored snapshot is used only while it is bound to the run's history. Otherwise the run is folded
+ * from its first event.
  */
 import { isDamagedPayload } from '../codec/failure.ts';
 import type { Payloads } from '../codec/payloads.ts';
@@ -39,9 +39,13 @@ interface FoldBase {
   /** The run's last sequence and `rewrites`, read before any event. */
   seq: number;
   rewrites: number;
+  life: number;
   /** The stored snapshot, unless it is wrong or the run was rewritten since it was folded. */
   stored: BoundSnapshot | null;
-  /** The stored snapshot as read, or the one this fold stored since. A save replaces only this snapshot. */
+  /**
+   * The stored snapshot that was read, or the snapshot that this fold has stored since. A save replaces only this
+   * snapshot.
+   */
   over: StoredSnapshot | null;
   /** The version of the stored snapshot, even if it is outdated. */
   version: number;
@@ -64,7 +68,7 @@ interface FoldedSnapshot extends BoundSnapshot {
   base: FoldBase;
 }
 
-/** A stored snapshot as `verify` inspects it. */
+/** A stored snapshot in the form that `verify` inspects. */
 export interface FoundSnapshot extends Pick<StoredSnapshot, 'lastEventSeq' | 'rewrites'> {
   found: BoundSnapshot | UnboundSnapshot;
 }
@@ -74,7 +78,7 @@ const UNDECODABLE: UnboundSnapshot = { problem: 'it cannot be decoded', isOld: f
 export class SnapshotReader {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
-  /** Runs whose snapshot is being written back, each with the latest snapshot that waits to be written next. */
+  /** Runs whose snapshot is being written back, each with the latest snapshot that is waiting to be written. */
   readonly #writingBack = new Map<string, { waiting: FoldedSnapshot | null; done: Promise<void> }>();
 
   constructor(context: StoreContext, engine: RunEngine) {
@@ -109,8 +113,8 @@ export class SnapshotReader {
   }
 
   /**
-   * Folds the new events and stores the result. Returns `null` for an unknown run. With `fromStart` it folds from the first
-   * event; with `full` it also removes any stored snapshot first.
+   * Folds the new events and stores the result. Returns `null` for an unknown run. With `fromStart` it folds from the
+   * first event; with `full` it also removes any stored snapshot first.
    */
   async refresh(
     run: RunKey,
@@ -139,7 +143,7 @@ export class SnapshotReader {
     await this.refresh(run, call, { fromStart: true });
   }
 
-  /** Marks the stored snapshot as missing events. Returns false when none is stored. */
+  /** Marks the stored snapshot as stale. Returns false when none is stored. */
   async markStale(run: RunKey, call: EngineCall): Promise<boolean> {
     for (;;) {
       const base = await this.#base(run, call);
@@ -168,9 +172,9 @@ export class SnapshotReader {
   }
 
   /**
-   * Replaces a wrong snapshot with one folded from the first event. Returns false when the run was rewritten meanwhile.
-   * The fold continues to the head as of the removal of the wrong snapshot, so that the result is not behind a snapshot
-   * that others stored and readers saw.
+   * Replaces a wrong snapshot with one folded from the first event. Returns false if the run has been rewritten. The
+   * fold continues to the run's head at the time when the wrong snapshot was removed, so that the result does not lag
+   * behind a snapshot that others stored and readers saw.
    */
   async replace(run: RunKey, wrong: FoundSnapshot, to: BoundSnapshot & { rewrites: number }, call: EngineCall) {
     await this.#engine.dropSnapshot(run, Math.max(wrong.rewrites, to.rewrites), call);
@@ -214,11 +218,11 @@ export class SnapshotReader {
   /** Reads the base of a fold. Returns `null` for an unknown run, throws `RUN_ARCHIVED` for an archived one. */
   async #base(run: RunKey, call: EngineCall): Promise<FoldBase | null> {
     const [seen, stored] = await Promise.all([liveHead(this.#engine, run, call), this.#engine.loadSnapshot(run, call)]);
-    // Both were read concurrently: a snapshot ahead of the head may include an event stored after the head was read.
+    // Both were read concurrently, so a snapshot ahead of the head may include an event stored after the head was read.
     const head = seen && stored && isBeyond(stored, seen) ? await liveHead(this.#engine, run, call) : seen;
     if (!head) return null;
-    const { seq, rewrites } = head;
-    const base = { seq, rewrites, stored: null, over: stored, version: 0, wrong: null };
+    const { seq, rewrites, life } = head;
+    const base = { seq, rewrites, life, stored: null, over: stored, version: 0, wrong: null };
     if (!stored) return base;
     const found = this.#open(run, stored);
     if ('problem' in found) return { ...base, version: found.version, wrong: stored.rewrites };
@@ -276,10 +280,10 @@ export class SnapshotReader {
       }
       const base: FoldBase = fromStart || found.wrong !== null ? { ...found, stored: null } : found;
       const from = base.stored && base.stored.snapshot.lastEventSeq <= upTo ? base.stored : null;
-      const folding = { base, fold: new RunFold(from?.snapshot), link: from?.link ?? FIRST_LINK };
+      const folding = { base, fold: new RunFold(from?.snapshot, base.life), link: from?.link ?? FIRST_LINK };
       const isContinuous = await this.#foldTail(run, folding, upTo, call);
       if (isContinuous && folding.fold.lastEventSeq >= Math.min(base.seq, upTo)) return folding;
-      // The events do not continue the snapshot's history, or the run was removed, and perhaps restored, during the
+      // The events do not continue the snapshot's history, or the run was removed (and perhaps restored) during the
       // read.
       distrusted = isContinuous ? null : from && base;
       if (distrusted) continue;
@@ -326,10 +330,10 @@ export class SnapshotReader {
 
   /**
    * Stores a snapshot. Returns false when another one was stored or dropped since the fold began. Also returns false,
-   * and drops the snapshot again, when the run was removed or rewritten.
+   * and removes the snapshot again, if the run was removed or rewritten.
    */
   async #save(run: RunKey, { snapshot, link, base }: FoldedSnapshot, call: EngineCall): Promise<boolean> {
-    // Encode before the first await: the caller holds the same object and may change it.
+    // Encode before the first await, because the caller has the same object and may change it.
     const { lastEventSeq, status } = snapshot;
     const { rewrites, wrong, over } = base;
     const body = this.#context.payloads.encode(boundText(run, { snapshot, link }, rewrites), snapshotContext(run));
@@ -347,7 +351,7 @@ export class SnapshotReader {
     return false;
   }
 
-  /** Stores a snapshot in the background: the reader does not wait for it and ignores its failure. */
+  /** Stores a snapshot in the background. The reader does not wait for it, and failures are ignored. */
   #writeBack(run: RunKey, folded: FoldedSnapshot, call: EngineCall): void {
     const pending = this.#writingBack.get(keyOf(run));
     if (pending === undefined) {
@@ -385,7 +389,7 @@ function isBeyond(stored: StoredSnapshot, head: RunHead): boolean {
 
 /** Returns the link of the event right before the first event of a page. */
 function linkBefore(page: LogPage): Digest {
-  return page.lead.at(-1)?.link ?? page.linkBefore;
+  return page.lead.at(-1)?.link ?? page.before?.link ?? FIRST_LINK;
 }
 
 function snapshotContext({ tenantId, runId }: RunKey): PayloadContext {

@@ -1,5 +1,6 @@
 /** The run store of every backend: validates and hashes before the engine, verifies and decodes after it. */
 
+import { checkOptionalLife, isOfLife, laterLife } from '../checks/life.ts';
 import { checkInteger, checkLimit } from '../checks/numbers.ts';
 import { refuseOldNames } from '../checks/renamed.ts';
 import { checkId, checkOptionalBoolean, checkText } from '../checks/text.ts';
@@ -12,10 +13,16 @@ import type { RunDefaults, RunHandle, TypedRunHandle } from '../contracts/run-ha
 import type { RunPart } from '../contracts/run-parts.ts';
 import type { RefreshedSnapshot } from '../contracts/run-state.ts';
 import type {
+  FeedItem,
   FeedOptions,
+  FeedPage,
   FetchOptions,
   ForkOptions,
   ListRunsOptions,
+  NoticeFeedOptions,
+  NoticeItem,
+  RunFilter,
+  RunLifeOptions,
   RunPosition,
   RunReadOptions,
   RunStore,
@@ -25,14 +32,12 @@ import type {
 import type { EventSchemas } from '../contracts/schemas.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { RunKey } from '../engine/run-key.ts';
-import type { RunEngine, RunTombstone } from '../engine/runs.ts';
+import type { RunEngine } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { follow } from '../tools/live.ts';
 import { withCalls } from '../tools/with-calls.ts';
-import { tombstoneError } from './append.ts';
 import { EventAppender, type InlineAppends } from './appender.ts';
-import { filledEvent, filledEvents } from './envelope.ts';
 import { checkEventRange, checkTail, type EventRange, rangeAfter } from './event-range.ts';
 import { exportParts } from './export.ts';
 import { FeedReader } from './feed.ts';
@@ -40,11 +45,12 @@ import { fetchRange } from './fetch-range.ts';
 import { forkRun } from './fork.ts';
 import { createHandle, type HandleDefaults } from './handle.ts';
 import { watchHeads } from './head-watch.ts';
-import { listRuns } from './list.ts';
+import { countRuns, listRuns } from './list.ts';
 import { RunLookup } from './lookup.ts';
 import { recordOf } from './prepare.ts';
 import { Quarantine } from './quarantine.ts';
 import { checkRedaction, redactEvent, redactionUnsupported } from './redaction.ts';
+import { archiveLife, deleteLife } from './removal.ts';
 import { type RestoreOptions, restoreParts } from './restore.ts';
 import { SnapshotReader } from './snapshots.ts';
 import { type RunView, runNotFound } from './view.ts';
@@ -54,15 +60,23 @@ const DEFAULT_FETCH = 1_000;
 const MAX_FETCH = 10_000;
 const MAX_LOCATION_BYTES = 2_048;
 
-/** Abilities that only some engines have. */
+/** Features that only some engines support. */
 export interface RunAbilities {
   canRedact: boolean;
+  canNotice: boolean;
+  canListByUpdate: boolean;
   inlineAppends: InlineAppends;
   /** Removes the projection states of a run, if this store keeps them. */
   dropStates(run: RunKey, call: EngineCall): Promise<void>;
 }
 
-const NO_ABILITIES: RunAbilities = { canRedact: false, inlineAppends: () => null, dropStates: async () => {} };
+const NO_ABILITIES: RunAbilities = {
+  canRedact: false,
+  canNotice: false,
+  canListByUpdate: false,
+  inlineAppends: () => null,
+  dropStates: async () => {},
+};
 
 export class Runs implements RunStore {
   readonly #context: StoreContext;
@@ -76,7 +90,7 @@ export class Runs implements RunStore {
   readonly #feed: FeedReader;
 
   constructor(context: StoreContext, engine: RunEngine, view: RunView, abilities: RunAbilities = NO_ABILITIES) {
-    const watched = withCalls(engine, watchHeads(context, engine));
+    const watched = context.hasListener ? withCalls(engine, watchHeads(context, engine)) : engine;
     this.#context = context;
     this.#engine = watched;
     this.#view = view;
@@ -85,45 +99,46 @@ export class Runs implements RunStore {
     this.#snapshots = new SnapshotReader(context, watched);
     this.#appender = new EventAppender(context, watched, view, this.#snapshots, abilities.inlineAppends);
     this.#quarantine = new Quarantine(context, watched, this.#snapshots);
-    this.#feed = new FeedReader(context, watched, view, this.#quarantine);
+    this.#feed = new FeedReader(context, watched, view, this.#quarantine, abilities.canNotice);
   }
 
-  async appendEvent(input: RunEventInput, options?: AppendOptions): Promise<AppendResult> {
-    const event = filledEvent(input, this.#context, this.#view?.tenantId);
-    const [result] = await this.#appender.append(
-      [event],
-      options,
-      this.#context.writeOf('runs', 'appendEvent', [event, options]),
-    );
-    return result!;
+  appendEvent(input: RunEventInput, options?: AppendOptions): Promise<AppendResult> {
+    return this.#appender.appendOne(input, options);
   }
 
   async appendEvents(inputs: readonly RunEventInput[], options?: AppendOptions): Promise<AppendResult[]> {
     if (!Array.isArray(inputs)) throw invalidArgument('events', 'an array of events', inputs);
     if (inputs.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, inputs.length);
     if (inputs.length === 0) return [];
-    const events = filledEvents(inputs, this.#context, this.#view?.tenantId);
-    return this.#appender.append(events, options, this.#context.writeOf('runs', 'appendEvents', [events, options]));
+    return this.#appender.append(inputs, options);
   }
 
   async fetchEvents(runId: string, options?: FetchOptions): Promise<RunEventRecord[]> {
     const range = checkEventRange(runId, options);
     return this.#context.read(options, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
-      return run ? this.#fetch(run, range, call) : [];
+      return run ? (await this.#fetch(run, range, call)).events : [];
     });
   }
 
-  async #fetch(run: RunKey, range: EventRange, call: EngineCall): Promise<RunEventRecord[]> {
+  /** Reads a page and returns it with its life. Returns no events if the range is confined to another life. */
+  async #fetch(run: RunKey, range: EventRange, call: EngineCall): Promise<{ events: RunEventRecord[]; life: number }> {
     const events = await fetchRange(this.#engine, run, range, call);
-    return events.map((event) => recordOf(this.#context.payloads, run, event));
+    const life = events[0]?.life ?? 1;
+    if (!isOfLife(life, range.life)) return { events: [], life };
+    return { events: events.map((event) => recordOf(this.#context.payloads, run, event)), life };
   }
 
   async *readEvents(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord> {
     for (let range: EventRange | null = checkEventRange(runId, options); range; ) {
-      const events: RunEventRecord[] = await this.fetchEvents(runId, { ...options, ...range });
+      const page: EventRange = range;
+      const { events, life } = await this.#context.read(options, async (call) => {
+        const run = await this.#lookup.find(runId, options, call);
+        return run ? this.#fetch(run, page, call) : { events: [], life: 1 };
+      });
       yield* events;
-      range = rangeAfter(range, events);
+      // Read the remaining pages from the same life, even if another life has begun since.
+      range = rangeAfter({ ...page, life }, events);
     }
   }
 
@@ -133,7 +148,10 @@ export class Runs implements RunStore {
     const readPage = async (reading: CallOptions) => {
       const events = await this.#context.read(reading, async (call) => {
         run ??= await this.#lookup.find(runId, options, call);
-        return run ? this.#fetch(run, range, call) : [];
+        if (!run) return [];
+        const page = await this.#fetch(run, range, call);
+        if (page.events.length > 0) range.life = page.life;
+        return page.events;
       });
       range.afterSeq = events.at(-1)?.runSeq ?? range.afterSeq;
       return events;
@@ -141,23 +159,26 @@ export class Runs implements RunStore {
     return follow(this.#context, options, readPage, (call) => this.#engine.waitForEvents(run, call));
   }
 
-  async getSnapshot(runId: string, options?: RunReadOptions) {
+  async getSnapshot(runId: string, options?: RunLifeOptions) {
     checkId(runId, 'runId');
+    const life = checkOptionalLife(options?.life);
     return this.#context.read(options, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
-      return run && this.#snapshots.stored(run, call);
+      const snapshot = run && (await this.#snapshots.stored(run, call));
+      return snapshot && isOfLife(snapshot.life, life) ? snapshot : null;
     });
   }
 
-  async projectSnapshot(runId: string, options?: RunReadOptions & { atSeq?: number }) {
+  async projectSnapshot(runId: string, options?: RunLifeOptions & { atSeq?: number }) {
     checkId(runId, 'runId');
+    const life = checkOptionalLife(options?.life);
     const atSeq = options?.atSeq === undefined ? null : checkInteger(options.atSeq, 'atSeq', 1);
     return this.#context.read(options, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       const project = (of: RunKey) =>
         atSeq === null ? this.#snapshots.current(of, call) : this.#snapshots.at(of, atSeq, call);
       const snapshot = run && (await this.#quarantine.watching(run, call, () => project(run)));
-      if (!snapshot) throw runNotFound(runId);
+      if (!snapshot || !isOfLife(snapshot.life, life)) throw runNotFound(runId);
       return snapshot;
     });
   }
@@ -189,23 +210,26 @@ export class Runs implements RunStore {
   }
 
   async listRuns(options?: ListRunsOptions) {
-    return listRuns(this.#context, this.#engine, this.#view, this.#quarantine, options);
+    const parts = { engine: this.#engine, view: this.#view, quarantine: this.#quarantine };
+    return listRuns(this.#context, parts, this.#abilities.canListByUpdate, options);
   }
 
-  async headSeq(runId: string, options?: RunReadOptions): Promise<number> {
-    checkId(runId, 'runId');
-    return this.#context.read(options, async (call) => {
-      const run = await this.#lookup.find(runId, options, call);
-      return (run && (await this.#lookup.liveHead(run, call)))?.seq ?? 0;
-    });
+  async countRuns(filter?: RunFilter & CallOptions) {
+    return countRuns(this.#context, this.#engine, this.#view, this.#quarantine, filter);
   }
 
-  async position(runId: string, options?: RunReadOptions): Promise<RunPosition | null> {
+  async headSeq(runId: string, options?: RunLifeOptions): Promise<number> {
+    return (await this.position(runId, options))?.lastEventSeq ?? 0;
+  }
+
+  async position(runId: string, options?: RunLifeOptions): Promise<RunPosition | null> {
     checkId(runId, 'runId');
+    const life = checkOptionalLife(options?.life);
     return this.#context.read(options, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       const head = run && (await this.#lookup.liveHead(run, call));
-      return head && { ...run, lastEventSeq: head.seq, rewrites: head.rewrites };
+      if (!head || !isOfLife(head.life, life)) return null;
+      return { ...run, lastEventSeq: head.seq, rewrites: head.rewrites, ...laterLife(head.life) };
     });
   }
 
@@ -227,8 +251,9 @@ export class Runs implements RunStore {
     return this.#quarantine.release(run, options);
   }
 
-  async deleteRun(runId: string, options?: RunReadOptions & { expectedSeq?: number }): Promise<boolean> {
+  async deleteRun(runId: string, options?: RunLifeOptions & { expectedSeq?: number }): Promise<boolean> {
     checkId(runId, 'runId');
+    const life = checkOptionalLife(options?.life);
     refuseOldNames('deleteRun', options);
     const expectedSeq =
       options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 1);
@@ -237,11 +262,7 @@ export class Runs implements RunStore {
       const run = await this.#lookup.find(runId, options, call);
       if (!run) return false;
       await this.#snapshots.settled(run);
-      return this.#engine.remove(
-        run,
-        { kind: 'deleted', at: this.#context.clock() },
-        Object.assign(call, { expectedSeq }),
-      );
+      return deleteLife(this.#engine, run, { at: this.#context.clock(), life, expectedSeq }, call);
     });
   }
 
@@ -273,11 +294,9 @@ export class Runs implements RunStore {
     return this.#context.write(options, write, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       if (!run) return false;
-      const head = await this.#engine.head(run, call);
-      if (isTombstone(head) && head.kind === 'restoring') throw tombstoneError(runId, head);
       await this.#snapshots.settled(run);
-      const tombstone: RunTombstone = { kind: 'archived', at: this.#context.clock(), archive };
-      return this.#engine.remove(run, tombstone, Object.assign(call, { expectedSeq, expectedRewrites }));
+      const expected = { expectedSeq, expectedRewrites };
+      return archiveLife(this.#engine, run, { at: this.#context.clock(), archive, ...expected }, call);
     });
   }
 
@@ -307,11 +326,17 @@ export class Runs implements RunStore {
     });
   }
 
-  feed(options?: FeedOptions) {
+  feed(options: NoticeFeedOptions): AsyncIterable<FeedItem | NoticeItem>;
+  feed(options?: FeedOptions): AsyncIterable<FeedItem>;
+  feed(options?: FeedOptions): AsyncIterable<FeedItem | NoticeItem> {
     return this.#feed.follow(options);
   }
 
-  async feedPage(options?: FeedOptions & { limit?: number; wait?: Duration }) {
+  feedPage(options: NoticeFeedOptions & { limit?: number; wait?: Duration }): Promise<FeedPage<FeedItem | NoticeItem>>;
+  feedPage(options?: FeedOptions & { limit?: number; wait?: Duration }): Promise<FeedPage>;
+  async feedPage(
+    options?: FeedOptions & { limit?: number; wait?: Duration },
+  ): Promise<FeedPage<FeedItem | NoticeItem>> {
     return this.#feed.page(options, checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH));
   }
 

@@ -1,4 +1,4 @@
-/** Tails that begin before their run does. */
+/** Tails that start before their run exists. */
 import { expect, it } from 'vitest';
 import { memoryStore } from '../memory/store.ts';
 

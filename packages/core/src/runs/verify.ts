@@ -1,9 +1,10 @@
 /**
- * Reads a run from its first event to its head. Reports whether the chain holds (RUN-17), and whether the head's
+ * Reads a run from its first event to its head. Reports whether the chain is valid (RUN-17), and whether the head's
  * summary, which `listRuns` shows, and the stored snapshot match the events (RUN-14). A wrong snapshot is replaced by
- * the one that was folded during the read.
+ * the snapshot that was folded during the read.
  */
 import { sameJson } from '../checks/json.ts';
+import { laterLife } from '../checks/life.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
 import type { RunSnapshot } from '../contracts/run-state.ts';
 import type { RunReadOptions, SnapshotReport, VerifyReport } from '../contracts/runs.ts';
@@ -42,12 +43,12 @@ export async function verifyRun(
 ): Promise<VerifyReport> {
   const reading = { context, engine, snapshots, run, options };
   for (;;) {
-    // Read before the head: a snapshot stored later may be ahead of it.
+    // Read before the head, because a snapshot stored later may be ahead of it.
     const stored = await storedSnapshot(reading);
     const head = await readHead(reading);
-    const comparison = stored && stored.rewrites >= head.rewrites ? new Comparison(reading, stored) : null;
+    const comparison = stored && stored.rewrites >= head.rewrites ? new Comparison(reading, stored, head.life) : null;
     const { events, problem, summary } = await readChain(reading, head, comparison);
-    const report = { ...run, events, head: digestBytes(head.link).toString('hex') };
+    const report = { ...run, events, head: digestBytes(head.link).toString('hex'), ...laterLife(head.life) };
     // A run that was removed or restored during the read is not broken.
     const isRewritten = async () => (await readHead(reading)).rewrites !== head.rewrites;
     if (problem) {
@@ -70,7 +71,8 @@ async function readHead({ context, engine, run, options }: Reading): Promise<Run
 }
 
 /**
- * Returns `null` when no snapshot is stored, version 0.1 wrote it (those are unused), or this store cannot decode it.
+ * Returns `null` if no snapshot is stored, if version 0.1 wrote it (such snapshots are not used), or if this store
+ * cannot decode it.
  */
 async function storedSnapshot({ context, snapshots, run, options }: Reading): Promise<FoundSnapshot | null> {
   try {
@@ -82,7 +84,7 @@ async function storedSnapshot({ context, snapshots, run, options }: Reading): Pr
   }
 }
 
-/** Returns how many events fit the chain, and the first problem. */
+/** Returns the number of events that match the chain, and the first problem. */
 async function readChain(
   { context, engine, run, options }: Reading,
   head: RunHead,
@@ -115,11 +117,12 @@ async function readChain(
 class Comparison {
   readonly #reading: Reading;
   readonly #stored: FoundSnapshot;
-  /** `null` after a payload could not be decoded: the comparison is then impossible. */
-  #fold: RunFold | null = new RunFold();
+  /** `null` once a payload could not be decoded, which makes the comparison impossible. */
+  #fold: RunFold | null;
   #problem: string | null;
 
-  constructor(reading: Reading, stored: FoundSnapshot) {
+  constructor(reading: Reading, stored: FoundSnapshot, life: number) {
+    this.#fold = new RunFold(null, life);
     this.#reading = reading;
     this.#stored = stored;
     this.#problem = 'problem' in stored.found ? stored.found.problem : 'it is ahead of the last event';
@@ -150,7 +153,7 @@ class Comparison {
     return { runSeq, ok: problem === null, ...(problem === null ? {} : { problem }) };
   }
 
-  /** Stores the folded snapshot. Returns false when that fails or the run was rewritten meanwhile. */
+  /** Stores the folded snapshot. Returns false if that fails or the run has been rewritten. */
   async resync({ link, rewrites }: RunHead): Promise<boolean> {
     const { context, snapshots, run, options } = this.#reading;
     const to = { snapshot: this.#fold!.snapshot(context.clock()), link, rewrites };

@@ -1,8 +1,8 @@
-/** The runs that a store can access: all of them, or those of one tenant (GEN-10). */
+/** The runs that a store can access: all runs, or the runs of one tenant (GEN-10). */
 import { checkId } from '../checks/text.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 
-/** The tenant of calls that name none (GEN-10). */
+/** The tenant of calls that do not name one (GEN-10). */
 export const DEFAULT_TENANT = 'default';
 
 export type RunView = { tenantId: string } | null;

@@ -12,7 +12,7 @@ export type Attributes = Record<string, string | number | boolean>;
 
 export interface Span {
   setAttributes(attributes: Attributes): unknown;
-  /** Code 2 is an error. */
+  /** Code 2 means an error. */
   setStatus(status: { code: number; message?: string }): unknown;
   recordException(exception: Error): void;
   end(): void;

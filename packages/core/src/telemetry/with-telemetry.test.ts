@@ -1,5 +1,5 @@
 /** Tests the reports of `withTelemetry` with recording ports. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import { memoryStore } from '../memory/store.ts';
 import type { Attributes, Logger, Meter, Span, Tracer } from './ports.ts';
@@ -94,6 +94,29 @@ describe('withTelemetry', () => {
     expect(of('tidemark.errors')).toEqual([conflict]);
   });
 
+  it('logs how long a call took, whether it succeeds or fails', async () => {
+    const { logger, lines } = recording();
+    let now = 1_000;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    const inner = memoryStore();
+    const slow =
+      <T>(outcome: () => Promise<T>) =>
+      async () => {
+        now += 250;
+        return outcome();
+      };
+    inner.runs.headSeq = slow(async () => 7);
+    inner.runs.getSnapshot = slow(() => Promise.reject(new TidemarkError('TIMEOUT', 'late')));
+    const store = withTelemetry(inner, { logger });
+    await store.runs.headSeq('r');
+    await expect(store.runs.getSnapshot('r')).rejects.toThrow('late');
+    expect(lines.map(([level, fields]) => [level, (fields as { ms: number }).ms])).toEqual([
+      ['debug', 250],
+      ['warn', 250],
+    ]);
+  });
+
   it('counts unknown outcomes', async () => {
     const { meter, points } = recording();
     const inner = memoryStore();
@@ -137,7 +160,13 @@ describe('withTelemetry', () => {
     await run.append('A');
     await run.append('B', {}, { traceparent: 'own' });
     await store.runs.appendEvents([]);
-    await expect(store.runs.appendEvent(null as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    for (const wrong of [null, undefined, 'text', 5]) {
+      const refusal = await store.runs.appendEvent(wrong as never).catch((error: TidemarkError) => error);
+      const usual = await memoryStore()
+        .runs.appendEvent(wrong as never)
+        .catch((error: TidemarkError) => error);
+      expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', message: (usual as TidemarkError).message });
+    }
     const events = await store.runs.fetchEvents('r');
     expect(events.map((it) => it.traceparent)).toEqual(['trace-1', 'own']);
     const without = withTelemetry(memoryStore(), { traceparent: () => undefined });

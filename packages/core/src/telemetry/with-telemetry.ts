@@ -18,7 +18,7 @@ export interface Telemetry {
   tracer?: Tracer;
   /**
    * Records append latency and batch size, duplicates, conflicts, unknown outcomes and errors. Projectors and sweepers
-   * have a meter option of their own.
+   * have their own `meter` option.
    */
   meter?: Meter;
   /** Receives a debug line per call, and a warning or error line per failure. Lines never contain payloads. */
@@ -33,7 +33,7 @@ const CONFLICTS = ['SEQ_CONFLICT', 'VERSION_CONFLICT', 'CONFLICT', 'CLAIM_LOST']
 
 /**
  * Wraps a store and reports its calls as spans, metrics and log lines. Returns the store itself when `telemetry` has no
- * port. The views of tenants report too.
+ * port. Views of tenants are included.
  *
  * @example
  * withTelemetry(store, { tracer: trace.getTracer('app'), meter: metrics.getMeter('app'), logger: pino() });

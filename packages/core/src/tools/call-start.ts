@@ -4,8 +4,8 @@ import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 
 /**
- * Returns the time limit of a call in milliseconds. Throws on a closed store, for a call that is already aborted, and for options
- * that are not valid.
+ * Returns the time limit of a call in milliseconds. Throws if the store is closed, the call is already aborted, or an
+ * option is invalid.
  */
 export function timeLimitOf(options: CallOptions | undefined, closed: AbortSignal, defaultMs: number): number {
   if (closed.aborted) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to go on');

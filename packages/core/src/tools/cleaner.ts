@@ -1,4 +1,4 @@
-/** Removes expired data in small steps, so that no writer waits long. */
+/** Removes expired data in small steps, so that writers never wait long. */
 import type { ArtifactEngine } from '../engine/artifacts.ts';
 import type { EngineCall } from '../engine/call.ts';
 
@@ -10,7 +10,7 @@ const STEP = 200;
 const STEP_LIMIT_MS = 5_000;
 const SWEEP_EVERY_MS = 900_000;
 const SWEEP_LIMIT_MS = 60_000;
-/** Bytes without a reference may belong to a reference that is about to be written. */
+/** Unreferenced bytes are kept for this long, because a reference to them may be about to be written. */
 const SWEEP_GRACE_MS = 3_600_000;
 
 /** Limits a step to one run per `everyMs`, because finding its items is costly. */
@@ -31,7 +31,7 @@ export function sweeping(sweep: (call: EngineCall) => Promise<unknown>): Cleanin
   });
 }
 
-/** Removes expired references, and bytes that no reference names. */
+/** Removes expired references, and unreferenced bytes. */
 export function artifactSweep(artifacts: Pick<ArtifactEngine, 'sweep'>, clock: () => number): CleaningStep {
   return sweeping((call) => artifacts.sweep(null, clock(), SWEEP_GRACE_MS, call));
 }
@@ -63,7 +63,7 @@ export class Cleaner {
       try {
         while (!this.#stopped && (await step({ deadline: Date.now() + STEP_LIMIT_MS }, STEP)) === STEP);
       } catch {
-        // Items that could not be removed now are already invisible; the next round retries.
+        // Items that could not be removed are already invisible; the next round retries.
       }
     }
   }

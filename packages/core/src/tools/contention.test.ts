@@ -101,3 +101,11 @@ describe('Contention', () => {
     expect(tries).toBe(1);
   });
 });
+
+describe('KeyedMutex, when a key is free again', () => {
+  it('starts the next task as if it were the first', async () => {
+    const mutex = new KeyedMutex();
+    await mutex.run('k', {}, async () => 1);
+    expect(await mutex.run('k', past(), async () => 2)).toBe(2);
+  });
+});

@@ -9,7 +9,7 @@ import type { StoreContext } from './context.ts';
 import { sleep } from './sleep.ts';
 
 const MAX_TRIES = 100;
-/** The first retries follow without delay: most races are with one other writer. */
+/** The number of retries without delay. Most races are with a single other writer. */
 const EAGER_TRIES = 4;
 const MAX_PAUSE_MS = 20;
 const MAX_WAITING = 10_000;
@@ -66,7 +66,7 @@ export class KeyedMutex {
   }
 }
 
-/** Throws when the caller no longer waits: starting its write now would write after it was reported as failed. */
+/** Throws when the caller no longer waits, because a write that starts now would follow the report of its failure. */
 export function refuseIfOver(call: EngineCall): void {
   const isOver = call.signal?.aborted || (call.deadline !== undefined && call.deadline <= Date.now());
   if (isOver) throw overloaded('The time limit passed while the write waited for others');

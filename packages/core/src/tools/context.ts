@@ -32,7 +32,8 @@ export const DEFAULT_RETENTION: ArtifactRetention = {
   maxTraceBytes: 100 * 1024 * 1024,
   maxTraceCount: 100,
   maxSessionCount: 1000,
-  // Evicting from stores that are in use already, or counting all of a tenant's references, must be chosen.
+  // Unlimited by default, because a limit evicts from existing stores and requires counting all of a tenant's
+  // references.
   maxUnscopedBytes: Number.POSITIVE_INFINITY,
   maxUnscopedCount: Number.POSITIVE_INFINITY,
   strategy: 'lru',
@@ -73,6 +74,11 @@ export class StoreContext {
     this.onAlert = options.onAlert;
   }
 
+  /** Whether alerts have a listener. Without one, callers need not remember data that only alerts use. */
+  get hasListener(): boolean {
+    return this.onAlert !== undefined;
+  }
+
   /** Passes an alert to `onAlert`. */
   alert(alert: StoreAlert): void {
     try {
@@ -82,7 +88,7 @@ export class StoreContext {
     }
   }
 
-  /** Reports a run that lost events, once per loss. */
+  /** Reports that a run lost events, once per loss. */
   reportWentBack(run: RunKey, knownSeq: number, currentSeq: number): void {
     const { tenantId, runId } = run;
     if (this.onAlert && this.heads.isNewLoss(headKey(run), { knownSeq, currentSeq }))
@@ -99,7 +105,7 @@ export class StoreContext {
     return Object.create(this, { payloads: { value: new Payloads(codec), enumerable: true } }) as StoreContext;
   }
 
-  /** Returns this context with other limits of artifacts. Everything else is shared. */
+  /** Returns this context with other artifact limits. Everything else is shared. */
   retaining(change: Partial<ArtifactRetention>): StoreContext {
     const retention = { ...this.retention, ...change };
     return Object.create(this, { retention: { value: retention, enumerable: true } }) as StoreContext;

@@ -1,6 +1,6 @@
 /**
- * Bounds calls by their deadline and signal, and reports the outcome of calls that were given up (GEN-3, GEN-8). One
- * timer serves all pending calls: a timer per call costs more than an append.
+ * Bounds calls by their deadline and signal, and reports the outcome of abandoned calls (GEN-3, GEN-8). One timer
+ * serves all pending calls: a timer per call costs more than an append.
  */
 
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
@@ -100,7 +100,7 @@ function gaveUp(call: EngineCall, write: WriteCall | null, why: GaveUp): Tidemar
   if (!unwritten) {
     return new TidemarkError(
       'OUTCOME_UNKNOWN',
-      `The write ${why} while it was under way; send the same write again to learn what became of it`,
+      `The write ${why} while it was under way; retry the same write to find out its outcome`,
       { write: carriedWrite(write) },
     );
   }
@@ -113,8 +113,15 @@ function gaveUp(call: EngineCall, write: WriteCall | null, why: GaveUp): Tidemar
 }
 
 /**
- * Some errors already carry their write: those of a nested call. An engine that lost a reply does not know the call.
+ * Errors of nested calls already carry their write. Errors of an engine that lost a reply do not, because the engine
+ * does not know the call.
  */
 function hasWrite(error: unknown): boolean {
   return isTidemarkError(error) && error.write !== undefined;
+}
+
+/** Returns a function that returns whether half of the call's time has passed. */
+export function halfTime({ deadline }: EngineCall): () => boolean {
+  const start = Date.now();
+  return () => deadline !== undefined && Date.now() - start > (deadline - start) / 2;
 }

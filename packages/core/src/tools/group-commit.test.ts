@@ -77,7 +77,7 @@ describe('group commit', () => {
     expect(await group.submit('c', {})).toBe('c');
   });
 
-  it('keeps a call in phase waiting until the commit takes it, so that it can be given up (GEN-3)', async () => {
+  it('keeps a call in the phase `waiting` until the commit takes it, so that it can be abandoned (GEN-3)', async () => {
     let lock = () => {};
     const locked = new Promise<void>((resolve) => {
       lock = resolve;

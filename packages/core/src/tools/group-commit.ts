@@ -6,9 +6,9 @@ import { TidemarkError } from '../contracts/errors.ts';
 import type { EngineCall } from '../engine/call.ts';
 
 /**
- * Carries out a group of operations and returns one outcome each, in order. It calls `take` when it is ready to write,
- * for example once it holds its lock: until then calls may join or be given up. A throw fails the operations taken, or
- * all waiting ones when none was taken.
+ * Executes a group of operations and returns one outcome for each, in order. It calls `take` when it is ready to write,
+ * for example once it holds its lock; until then calls may join or be abandoned. If it throws, all operations that were
+ * taken fail. If none was taken, all waiting operations fail.
  */
 export type CommitGroup<Operation, Outcome> = (
   take: () => readonly Operation[],
@@ -19,6 +19,10 @@ export interface GroupCommitOptions {
   maxQueue?: number;
   /** Operations per commit. Default 1 000. */
   maxGroup?: number;
+  /** Whether the operations are reads. Only changes the texts of errors. */
+  reads?: boolean;
+  /** Called when no operation is left. */
+  onIdle?: () => void;
 }
 
 interface Waiting<Operation, Outcome> {
@@ -34,6 +38,9 @@ export class GroupCommit<Operation, Outcome> {
   readonly #commit: CommitGroup<Operation, Outcome>;
   readonly #maxQueue: number;
   readonly #maxGroup: number;
+  readonly #onIdle: (() => void) | undefined;
+  /** Words for the messages of errors: the kind of call, and what did not happen to it. */
+  readonly #words: { call: string; end: string };
   #queue: Waiting<Operation, Outcome>[] = [];
   #running: Promise<void> | null = null;
   #lastGroupSize = 0;
@@ -43,13 +50,18 @@ export class GroupCommit<Operation, Outcome> {
     this.#commit = commit;
     this.#maxQueue = options.maxQueue ?? 10_000;
     this.#maxGroup = options.maxGroup ?? 1_000;
+    this.#onIdle = options.onIdle;
+    this.#words = options.reads ? { call: 'read', end: '' } : { call: 'write', end: '; nothing was written' };
   }
 
   /** Joins the next commit. Settles once that commit is durable or refused. */
   submit(operation: Operation, call: EngineCall): Promise<Outcome> {
     if (this.#queue.length >= this.#maxQueue) {
       return Promise.reject(
-        new TidemarkError('OVERLOADED', `${this.#maxQueue} writes are waiting already; slow down and send it again`),
+        new TidemarkError(
+          'OVERLOADED',
+          `${this.#maxQueue} ${this.#words.call}s are waiting already; slow down and retry`,
+        ),
       );
     }
     return new Promise((resolve, reject) => {
@@ -70,6 +82,7 @@ export class GroupCommit<Operation, Outcome> {
       await this.#settle();
     } while (this.#queue.length > 0);
     this.#running = null;
+    this.#onIdle?.();
   }
 
   /**
@@ -86,11 +99,12 @@ export class GroupCommit<Operation, Outcome> {
   /** Takes the next group and rejects the calls given up while waiting; nothing was written for them. */
   #take(): Waiting<Operation, Outcome>[] {
     const now = Date.now();
+    const { call: what, end } = this.#words;
     const group = this.#queue.splice(0, this.#maxGroup).filter(({ call, reject }) => {
       if (call.phase === 'given up' || call.signal?.aborted) {
-        reject(new TidemarkError('ABORTED', 'The write was given up before it began; nothing was written'));
+        reject(new TidemarkError('ABORTED', `The ${what} was given up before it began${end}`));
       } else if (call.deadline !== undefined && call.deadline <= now) {
-        reject(new TidemarkError('TIMEOUT', 'The write waited longer than its time limit; nothing was written'));
+        reject(new TidemarkError('TIMEOUT', `The ${what} waited longer than its time limit${end}`));
       } else return true;
       return false;
     });

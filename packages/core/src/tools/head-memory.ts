@@ -6,7 +6,7 @@ import { LruMap } from './lru-map.ts';
 const MOST_HEADS = 10_000;
 const INCIDENT_MS = 60_000;
 
-/** A head as far as it is known: an append's result has its sequence and little else. */
+/** The known part of a head. The result of an append, for example, contains little more than the sequence. */
 export interface KnownHead {
   seq: number;
   /** A `Digest`; typed as string because the module of `Digest` needs Node, which the client cannot use. */
@@ -15,12 +15,15 @@ export interface KnownHead {
   createdAt: number | null;
 }
 
-/** Returns the key of a run across tenants. Callers that need it twice compute it once: appends are that short. */
+/**
+ * Returns the key of a run across tenants. Callers that need it twice should compute it only once, because the cost
+ * matters for appends.
+ */
 export function headKey({ tenantId, runId }: RunKey): string {
   return `${tenantId}\0${runId}`;
 }
 
-/** The last sequence seen before, and the last one now. */
+/** The last sequence seen earlier, and the current last sequence. */
 interface Loss {
   knownSeq: number;
   currentSeq: number;
@@ -31,6 +34,7 @@ export class HeadMemory {
   /** The last reported loss of each run. */
   readonly #reported = new LruMap<string, Loss & { at: number }>(MOST_HEADS);
 
+  /** Returns the known head itself, which `advance` changes. Copy it to compare it with a later head. */
   get(key: string): KnownHead | null {
     return this.#heads.peek(key) ?? null;
   }
@@ -42,9 +46,24 @@ export class HeadMemory {
     this.set(key, head);
   }
 
-  /** Evicts the run first seen longest ago: moving a run to the end with every append costs more than it saves. */
-  set(key: string, head: KnownHead): void {
-    this.#heads.replace(key, head);
+  /**
+   * Moves a head that `get` returned to the sequence that an append reached. Changes the entry in place, because this
+   * runs after every append. Returns `false` and changes nothing if another head has been stored since.
+   */
+  advance(key: string, known: KnownHead, seq: number): boolean {
+    if (this.#heads.peek(key) !== known) return false;
+    if (seq > known.seq) {
+      known.seq = seq;
+      known.link = null;
+    }
+    return true;
+  }
+
+  /**
+   * Evicts the run that was added first, because moving a run to the end with every append costs more than it saves.
+   */
+  set(key: string, { seq, link, rewrites, createdAt }: KnownHead): void {
+    this.#heads.replace(key, { seq, link, rewrites, createdAt });
   }
 
   forget(key: string): void {

@@ -3,7 +3,7 @@
  * parts never make the same key, and a prefix of whole parts matches only keys that begin with those parts.
  */
 
-/** Encodes an absent part. No text escapes to it. */
+/** Encodes an absent part. No escaped text is equal to it. */
 const ABSENT = '%-';
 
 /** Joins parts into a key. `null` is an absent part, distinct from every text. */

@@ -5,10 +5,12 @@
 import type { EngineCall } from '../engine/call.ts';
 import { GroupCommit } from './group-commit.ts';
 
-interface Lane<Operation, Outcome> {
-  commits: GroupCommit<Operation, Outcome>;
-  waiting: number;
-}
+/** Executes the operations of one lane. `id` is the key of the lane. */
+type CommitLane<Name, Operation, Outcome> = (
+  name: Name,
+  operations: readonly Operation[],
+  id: string,
+) => Promise<readonly (Outcome | Error)[]>;
 
 export interface LaneOptions<Name> {
   /** Returns the key of a name's lane. */
@@ -18,39 +20,35 @@ export interface LaneOptions<Name> {
 }
 
 export class Lanes<Name, Operation, Outcome> {
-  readonly #lanes = new Map<string, Lane<Operation, Outcome>>();
+  readonly #lanes = new Map<string, GroupCommit<Operation, Outcome>>();
   readonly #options: LaneOptions<Name>;
-  readonly #commit: (name: Name, operations: readonly Operation[]) => Promise<readonly (Outcome | Error)[]>;
+  readonly #commit: CommitLane<Name, Operation, Outcome>;
 
-  constructor(
-    options: LaneOptions<Name>,
-    commit: (name: Name, operations: readonly Operation[]) => Promise<readonly (Outcome | Error)[]>,
-  ) {
+  constructor(options: LaneOptions<Name>, commit: CommitLane<Name, Operation, Outcome>) {
     this.#options = options;
     this.#commit = commit;
   }
 
   /** Joins the next commit of a name. Settles once that commit is durable or refused. */
-  async submit(name: Name, operation: Operation, call: EngineCall): Promise<Outcome> {
+  submit(name: Name, operation: Operation, call: EngineCall): Promise<Outcome> {
     const { idOf, maxGroup } = this.#options;
     const id = idOf(name);
     let lane = this.#lanes.get(id);
     if (!lane) {
-      lane = { commits: new GroupCommit((take) => this.#commit(name, take()), { maxGroup }), waiting: 0 };
+      const onIdle = () => this.#lanes.delete(id);
+      lane = new GroupCommit((take) => this.#commit(name, take(), id), { maxGroup, onIdle });
       this.#lanes.set(id, lane);
     }
-    lane.waiting++;
-    try {
-      return await lane.commits.submit(operation, call);
-    } finally {
-      if (--lane.waiting === 0) this.#lanes.delete(id);
-    }
+    return lane.submit(operation, call);
   }
 }
 
 /**
- * Returns the bounds of a shared commit: the latest deadline, and no signal, since one caller must not stop the others.
+ * Returns the bounds of a shared commit: the latest deadline, and no signal, because one caller must not stop the
+ * others.
  */
 export function sharedCall(operations: readonly { call: EngineCall }[]): EngineCall {
-  return { deadline: Math.max(...operations.map(({ call }) => call.deadline ?? Number.POSITIVE_INFINITY)) };
+  let deadline = Number.NEGATIVE_INFINITY;
+  for (const { call } of operations) deadline = Math.max(deadline, call.deadline ?? Number.POSITIVE_INFINITY);
+  return { deadline };
 }

@@ -4,7 +4,7 @@ import type { CallOptions } from '../contracts/common.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { StoreContext } from './context.ts';
 
-/** How long to rely on hints before reading again. A missed hint costs this much latency, never an item. */
+/** How long to wait for a hint before reading again. A missed hint only adds this much latency. */
 const LOOK_AGAIN_MS = 500;
 
 /** How to read new items, and how to wait for them. */

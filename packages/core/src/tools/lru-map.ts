@@ -2,8 +2,9 @@
 const DROPPED = 1 / 16;
 
 /**
- * An LRU map. Past its limit it drops a sixteenth of the limit at once, least recently used first: finding the first
- * entry of a large `Map` takes microseconds, because it steps over the holes of deleted entries.
+ * An LRU map. When it exceeds its limit, it drops a sixteenth of the limit at once, least recently used first. Dropping
+ * single entries would be slow: finding the first entry of a large `Map` takes microseconds, because the search steps
+ * over deleted entries.
  */
 export class LruMap<Key, Value> {
   /** In order of last use, which is insertion order. */
@@ -54,7 +55,9 @@ export class LruMap<Key, Value> {
     if (this.#load > this.#limit) this.#dropOldest(key);
   }
 
-  /** Sets a value, which counts as a use only for a new key. For entries set too often to be moved each time. */
+  /**
+   * Sets a value, which counts as a use only for a new key. For entries that are set too often to be moved each time.
+   */
   replace(key: Key, value: Value): void {
     if (this.#weigh) this.set(key, value);
     else {

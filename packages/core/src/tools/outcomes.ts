@@ -1,6 +1,6 @@
 /**
- * The outcome of a write whose parts are carried out separately, such as a batch over several runs. Each part is
- * written or refused as a whole. An error may say that nothing was written only when that is true of all parts (GEN-8).
+ * The outcome of a write whose parts are executed separately, such as a batch over several runs. Each part is written
+ * or refused as a whole. An error may say that nothing was written only when that is true of all parts (GEN-8).
  */
 
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
@@ -17,8 +17,25 @@ export function refusalOf(refusals: readonly unknown[], isPartlyWritten: boolean
   const { message, runId } = known as TidemarkError;
   return new TidemarkError(
     'OUTCOME_UNKNOWN',
-    `Some parts of the write may be stored, and one was refused: ${message}. Send the same write again to learn what became of it`,
+    `Some parts of the write may be stored, and one was refused: ${message}. Retry the same write to find out its outcome`,
     { cause: known, runId, write },
+  );
+}
+
+/**
+ * Executes parts of a write concurrently and returns the outcome of each. A write nearly always has one part, which
+ * needs one promise instead of four.
+ */
+export function outcomesOf<Part, Outcome>(
+  parts: readonly Part[],
+  carryOut: (part: Part) => Promise<Outcome>,
+): Promise<(Outcome | Error)[]> {
+  const one = (part: Part) => carryOut(part).catch((error: Error) => error);
+  if (parts.length > 1) return Promise.all(parts.map(one));
+  if (parts.length === 0) return Promise.resolve([]);
+  return carryOut(parts[0]!).then(
+    (outcome) => [outcome],
+    (error: Error) => [error],
   );
 }
 

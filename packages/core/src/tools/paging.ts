@@ -17,7 +17,7 @@ export function pageOf<Row, Item>(
   return { items, next: encodeCursor([list, keyOf(rows[limit - 1]!)]) };
 }
 
-/** Adds the names of items that were left out as damaged, if any. */
+/** Adds the names of items that were omitted because they are damaged, if any. */
 export function withDamage<P extends Page<unknown>>(page: P, names: readonly string[]): P {
   return names.length === 0 ? page : { ...page, damaged: [...(page.damaged ?? []), ...names] };
 }

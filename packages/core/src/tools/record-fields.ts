@@ -11,7 +11,13 @@ export function fieldsOf(values: Record<string, string | number | null>): Map<st
 /** Returns a field as text; `null` when it is absent. */
 export function textField(record: Pick<StoredRecord, 'fields'>, name: string): string | null {
   const bytes = record.fields.get(name);
-  return bytes === undefined ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  return bytes === undefined ? null : textOfBytes(bytes);
+}
+
+/** Decodes UTF-8 without copying the bytes. */
+export function textOfBytes(bytes: Uint8Array): string {
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return buffer.toString();
 }
 
 /** Returns a required numeric field. */

@@ -1,23 +1,10 @@
 /** Writes under way, and the form in which an error carries a write to retry (GEN-8). */
 import { type CallArgs, type CallFacts, factsOf, type StoreDomain, type WriteMethod } from '../contracts/calls.ts';
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
-import type { AttemptOption, StoreWrite, WriteArgs } from '../contracts/writes.ts';
+import type { StoreWrite, WriteArgs } from '../contracts/writes.ts';
+import { type WriteCall, writeForError } from './carried-writes.ts';
 
-/** A write as it was called. Converted to the form that errors carry only when it fails. */
-export interface WriteCall {
-  domain: StoreDomain;
-  method: string;
-  args: unknown[];
-  /** The tenant of the view; `null` for the operator's view. */
-  tenantId: string | null;
-}
-
-const ATTEMPT_OPTIONS: readonly string[] = [
-  'signal',
-  'timeoutMs',
-  'onProgress',
-  'transaction',
-] satisfies AttemptOption[];
+export type { WriteCall } from './carried-writes.ts';
 
 /** Describes a write by its arguments, with the ids generated for this attempt and without secrets. */
 export function writeCall<D extends StoreDomain, M extends WriteMethod<D>>(
@@ -34,12 +21,9 @@ export function writeCall<D extends StoreDomain, M extends WriteMethod<D>>(
  */
 export function carriedWrite({ domain, method, args, tenantId }: WriteCall): StoreWrite | undefined {
   const facts = factsOf({ domain, method });
-  const at = facts.options!;
-  if (Object(args[at]).transaction !== undefined) return undefined;
-  const carried = args.map((it, index) => (index === at ? withoutAttempt(it) : it));
-  if (withholdsFirst(facts, args)) carried[0] = withheldOf(facts, args[0]);
-  while (carried.length > 0 && carried.at(-1) === undefined) carried.pop();
-  return { domain, method, args: carried, ...(tenantId === null ? {} : { tenantId }) } as StoreWrite;
+  const [first, ...others] = args;
+  const carried = withholdsFirst(facts, args) ? [withheldOf(facts, first), ...others] : args;
+  return writeForError({ domain, method, args: carried, tenantId }, facts.options!);
 }
 
 /** Attaches the write to retry to an error whose outcome is unknown. Returns any other error unchanged. */
@@ -55,7 +39,7 @@ export function withholdsFirst(facts: CallFacts, args: readonly unknown[]): bool
   return facts.withholds !== 'parts' || !Array.isArray(args[0]);
 }
 
-/** Whether a write carries what makes a retry safe: its own keys, or the id that its table entry names. */
+/** Whether a write can be retried safely: it has its own keys, or the id that its table entry names. */
 export function isSettled(facts: CallFacts, args: readonly unknown[]): boolean {
   if (facts.kind !== 'write') return false;
   const { settledBy, settledAt = facts.options } = facts;
@@ -66,12 +50,4 @@ export function isSettled(facts: CallFacts, args: readonly unknown[]): boolean {
 function withheldOf(facts: CallFacts, argument: unknown): unknown {
   if (facts.kind === 'write' && facts.withholds === 'token' && typeof argument !== 'string') return argument;
   return { withheld: (facts as { withholds?: string }).withholds };
-}
-
-/** Returns options without those of a single attempt, or `undefined` when no others are set. */
-function withoutAttempt(options: unknown): unknown {
-  const members = Object.entries(Object(options)).filter(
-    ([name, value]) => value !== undefined && !ATTEMPT_OPTIONS.includes(name),
-  );
-  return members.length === 0 ? undefined : Object.fromEntries(members);
 }

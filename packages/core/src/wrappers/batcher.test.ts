@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Returns a batcher and the batches it wrote; while `isDown`, writes fail and are only counted. */
+/** Returns a batcher and the batches it wrote; while `isDown` is true, writes fail and are only counted. */
 function batcher({ maxBatch = 3, maxDelayMs = 100, maxQueued = 10 } = {}) {
   const state = { isDown: false, attempts: [] as number[], written: [] as string[] };
   const began = Date.now();
@@ -109,7 +109,7 @@ describe('a failed batch', () => {
 });
 
 describe('a full queue', () => {
-  it('accepts exactly as many items as it may hold, and lets as many callers wait', async () => {
+  it('accepts exactly as many items as fit, and lets the same number of callers wait', async () => {
     const { it, state } = batcher({ maxBatch: 5, maxQueued: 2 });
     const accepted: string[] = [];
     const adding = [...'abcd'].map((item) => it.add(item, 1_000).then(() => accepted.push(item)));
@@ -136,12 +136,12 @@ describe('a full queue', () => {
     expect(state.written).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('forgets a caller that waited too long, and only that one', async () => {
+  it('forgets only the caller that waited too long', async () => {
     const { it, state } = batcher({ maxBatch: 1, maxQueued: 1 });
     state.isDown = true;
     await add(it, 'a');
     const waiting = it.add('b', 60_000);
-    // A second one may not wait; the first in line stays.
+    // A second caller may not wait; the first one keeps waiting.
     await expect(it.add('c', 10)).rejects.toMatchObject({ code: 'OVERLOADED' });
     state.isDown = false;
     await passed(2_000);

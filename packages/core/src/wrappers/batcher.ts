@@ -22,7 +22,7 @@ export class Batcher<T> {
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | null = null;
   #failures = 0;
-  /** How many items have left the queue. */
+  /** The number of items that have left the queue. */
   #done = 0;
 
   /** `write` must fail as a whole; it is then called again with the same items. */
@@ -115,9 +115,6 @@ export class Batcher<T> {
   }
 
   #overloaded(): TidemarkError {
-    return new TidemarkError(
-      'OVERLOADED',
-      `${this.#queue.length} items wait to be written; slow down and send it again`,
-    );
+    return new TidemarkError('OVERLOADED', `${this.#queue.length} items wait to be written; slow down and retry`);
   }
 }

@@ -78,7 +78,10 @@ export function withBatching(store: Store, options: BatchingOptions = {}): Batch
 class BatchedStore extends InterceptedStore implements BatchingStore {
   readonly #view: BatchedView;
   readonly #root: BatchedStore | null;
-  /** One view, and so one queue, per tenant: its events stay in order even if `forTenant` is called several times. */
+  /**
+   * One view, and therefore one queue, per tenant: the tenant's events stay in order even if `forTenant` is called
+   * several times.
+   */
   readonly #views = new Map<string, BatchedStore>();
   #closing: Promise<void> | undefined;
 

@@ -1,6 +1,7 @@
 /**
  * `withFailSafe`: for runtimes that must keep running when their store fails (GEN-1). Failures are counted and
- * reported, and the call returns the method's empty result. Calls whose result decides something still throw.
+ * reported, and the call returns the method's empty result. Calls still throw if an empty result could be mistaken for
+ * a real one.
  */
 
 import { type CallFacts, factsOf } from '../contracts/calls.ts';
@@ -48,7 +49,7 @@ export interface FailSafeRuns extends Omit<RunStore, 'appendEvent' | 'appendEven
 
 export interface FailSafeStore extends Omit<Store, 'runs' | 'forTenant'> {
   readonly runs: FailSafeRuns;
-  /** How many calls failed since the store was wrapped, including calls on its views. */
+  /** The number of calls that have failed since the store was wrapped, including calls on its views. */
   readonly failures: Readonly<{ saves: number; loads: number }>;
   forTenant(tenantId: string): FailSafeStore;
 }
@@ -57,7 +58,7 @@ export interface FailSafeStore extends Omit<Store, 'runs' | 'forTenant'> {
  * Wraps a store so that saves and loads do not throw. Failed appends to runs return `null`, and failed reads of runs,
  * agents and artifacts return an empty result. Failed saves of agents resolve.
  *
- * These calls still throw, because a made-up result would lose or duplicate data: `kv`, `jobs`, conditional writes
+ * These calls still throw, because an invented result would lose or duplicate data: `kv`, `jobs`, conditional writes
  * (`expectedSeq`, `expectedVersion`, `projections`, a transaction), removals, calls that store artifacts, and calls
  * that save, load, claim, confirm or release a pause. `projectSnapshot` and `verify` throw too.
  *

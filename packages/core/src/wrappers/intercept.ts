@@ -1,4 +1,4 @@
-/** Wraps a store so that every call, also on the views of tenants, passes through an interceptor. */
+/** Wraps a store so that every call, including calls on the views of tenants, passes through an interceptor. */
 import { factsOf, type MethodOf, type StoreDomain } from '../contracts/calls.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';

@@ -1,6 +1,4 @@
-/**
- * Reserves a tenant's quota for calls before they are made, exactly within this process, and releases the unused part.
- */
+/** Reserves a tenant's quota before each call, and releases the unused part afterwards. Exact within this process. */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkObject } from '../checks/text.ts';
 import { type CallName, factsOf } from '../contracts/calls.ts';
@@ -73,7 +71,10 @@ export class QuotaGuard implements Interceptor {
     return tenantId === undefined ? this.#store : this.#store.forTenant(tenantId);
   }
 
-  /** Takes tokens for `events` events and returns them when the call fails. Throws `QUOTA_EXCEEDED` without enough. */
+  /**
+   * Takes tokens for `events` events, and returns the tokens when the call fails. Throws `QUOTA_EXCEEDED` if there are
+   * not enough.
+   */
   async atRate<T>(tenantId: string, events: number, proceed: () => Promise<T>): Promise<T> {
     const bucket = this.#bucketOf(tenantId);
     const waitMs = bucket?.take(events) ?? 0;

@@ -112,7 +112,7 @@ export class SharedUsage {
 async function countUsage(store: Store): Promise<QuotaUsage> {
   const usage: QuotaUsage = { runs: 0, bytes: 0 };
   for (let cursor: string | undefined; ; ) {
-    const page: Page<RunSummary> = await store.runs.listRuns({ cursor, limit: 1_000 });
+    const page: Page<RunSummary> = await store.runs.listRuns({ cursor, owner: 'any', limit: 1_000 });
     for (const { runId } of page.items) {
       usage.runs++;
       usage.bytes += await bytesOfRun(store, runId);
@@ -124,7 +124,10 @@ async function countUsage(store: Store): Promise<QuotaUsage> {
   return usage;
 }
 
-/** Counts the bytes of artifacts. An artifact whose key was destroyed ends the list; it and later ones are left out. */
+/**
+ * Counts the bytes of artifacts. An artifact whose key was destroyed ends the list. That artifact and all later
+ * artifacts are not counted.
+ */
 async function bytesOfArtifacts(store: Store): Promise<number> {
   let bytes = 0;
   if (!store.info.capabilities.artifacts) return bytes;

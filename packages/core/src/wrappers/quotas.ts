@@ -21,7 +21,7 @@ export interface QuotaStore extends Store {
 /**
  * Wraps a store and enforces quotas of tenants. Calls that would exceed a quota fail with `QUOTA_EXCEEDED` and write
  * nothing. Rates apply to each process. Runs and bytes are shared through a record in the tenant's KV that each process
- * updates about once a second, so several processes may together exceed a quota by what they write in that time.
+ * updates about once a second, so several processes together may exceed a quota by the amount they write in that time.
  *
  * @throws `INVALID_ARGUMENT` for invalid limits.
  *

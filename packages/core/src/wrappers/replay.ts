@@ -79,6 +79,9 @@ export async function replay<W extends StoreWrite>(
  * Whether `replay` can retry a write safely: it contains a key or a condition that keeps it from taking effect twice.
  *
  * @throws `INVALID_ARGUMENT` for a value that is not the `write` of an error.
+ *
+ * @example
+ * console.log(isReplayable({ domain: 'kv', method: 'put', args: ['key', { a: 1 }, { requestId: 'r1' }] })); // true
  */
 export function isReplayable(write: StoreWrite): boolean {
   return isSettled(checkWrite(write), write.args);

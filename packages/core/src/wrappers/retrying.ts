@@ -66,7 +66,10 @@ class Retrier implements Interceptor {
     }
   }
 
-  /** Returns half to all of a delay that doubles, at random, so that callers that failed together retry apart. */
+  /**
+   * Returns a random delay between half of a doubling delay and all of it, so that callers that failed together do not
+   * retry together.
+   */
   #delayAfter(attempts: number): number {
     const most = Math.min(this.#maxDelayMs, this.#firstDelayMs * 2 ** Math.min(attempts - 1, 30));
     return Math.max(1, Math.round(most * (0.5 + Math.random() / 2)));

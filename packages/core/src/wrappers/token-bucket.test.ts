@@ -43,7 +43,7 @@ it('serves a call larger than the burst from a full bucket only, and owes the re
   expect(bucket.take(1)).toBe(0);
 });
 
-it('gains nothing from a clock that steps back', () => {
+it('gains nothing if the clock steps back', () => {
   const { time, bucket } = bucketAt(10, 2);
   bucket.take(2);
   time.now -= 10_000;

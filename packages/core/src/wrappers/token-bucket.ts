@@ -17,7 +17,7 @@ export class TokenBucket {
 
   /**
    * Takes tokens and returns 0, or takes none and returns the milliseconds until it could. A call for more tokens than
-   * the bucket holds needs a full bucket and leaves it negative: the call is possible and the rate still holds.
+   * the bucket can hold needs a full bucket and makes it negative, so the call is possible and the rate is still kept.
    */
   take(count: number): number {
     this.#fill();

@@ -81,7 +81,7 @@ describe('withFailSafe', () => {
     ]);
   });
 
-  it('throws where a made-up result would lose or duplicate data', async () => {
+  it('throws where an invented result would lose or duplicate data', async () => {
     const safe = withFailSafe(faulty(down).store);
     const calls: (() => Promise<unknown>)[] = [
       () => safe.agents.savePlannerState('token', {}),
@@ -245,6 +245,23 @@ describe('withBatching', () => {
     expect(history.map((it) => it.payload.n)).toEqual(Array.from({ length: 120 }, (_, n) => n));
     expect(calls.filter((it) => it === 'agents.saveEvents').length).toBeLessThanOrEqual(6);
     expect(calls).not.toContain('agents.saveEvent');
+  });
+
+  it('keeps waiting for calls that cannot read what is queued', async () => {
+    const { store, calls } = faulty();
+    const batched = opened(withBatching(store, { maxDelay: '1h', maxBatch: 100 }));
+    await batched.agents.saveEvent(flowEvent(1));
+    const appended = batched.runs.appendEvent(event());
+    await batched.kv.put('k', { a: 1 });
+    for await (const _ of batched.kv.scan('k'));
+    await batched.agents.listRemoteBindings('t');
+    expect(calls).not.toContain('runs.appendEvents');
+    expect(calls).not.toContain('agents.saveEvents');
+    expect(await batched.runs.headSeq('r')).toBe(1);
+    expect(await appended).toMatchObject({ runSeq: 1 });
+    expect(calls).not.toContain('agents.saveEvents');
+    await batched.agents.loadHistory('t');
+    expect(calls).toContain('agents.saveEvents');
   });
 
   it('writes after the delay, on flush and on close', async () => {

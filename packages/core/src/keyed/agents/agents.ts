@@ -1,6 +1,6 @@
 /**
  * The agent engine of keyed backends, built on journal and records. Only single records and commits are assumed to be
- * atomic: every step is safe among several processes, and under a crash after any of them.
+ * atomic. The steps are safe with several processes, and safe if a process crashes after any step.
  */
 
 import type { AgentEngine } from '../../engine/agents.ts';
@@ -28,7 +28,7 @@ export function keyedAgents(journal: Journal, records: Records, context: StoreCo
   const plannerEvents = keyedPlannerEvents(journal, contention);
   return {
     events: keyedEvents(journal, contention),
-    bindings: keyedBindings(records),
+    bindings: keyedBindings(records, contention),
     pauses: keyedPauses(records, contention),
     memory: keyedMemory(records, contention),
     tasks,

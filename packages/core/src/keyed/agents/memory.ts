@@ -36,7 +36,7 @@ export function keyedMemory(records: Records, contention: Contention): MemoryEng
   const mutex = new KeyedMutex();
   const nameOf = (tenantId: string, key: string): RecordName => ({ space: 'memory', tenantId, key });
 
-  /** Returns the version a request produced, if it was applied before. */
+  /** Returns the version a request produced, if it was already applied. */
   const appliedVersion = async (
     tenantId: string,
     { key, requestId, requestIsNew }: MemoryChange,

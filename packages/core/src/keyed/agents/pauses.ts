@@ -1,7 +1,7 @@
 /**
  * Pauses over records (AGT-4): one record per pause. Every step is conditional on the revision that was read, so
- * exactly one claimer or loader wins. A consumed pause stays as a tombstone until its expiry, and as long as the
- * request that consumed it may be retried.
+ * exactly one claimer or loader succeeds. A consumed pause remains as a tombstone until its expiry, and for as long as
+ * the request that consumed it may be retried.
  */
 import { timeText } from '../../checks/numbers.ts';
 import type { PauseInfo } from '../../contracts/agents.ts';
@@ -21,7 +21,7 @@ import { scanRecords } from '../scan.ts';
 /** Pauses can have payloads of megabytes, so few are read at a time. */
 const SCAN_PAGE = 32;
 
-/** A pause as of now: a claim whose lease has ended is waiting again. */
+/** The current state of a pause, in which a claim whose lease has expired is waiting again. */
 interface Pause {
   state: PauseInfo['state'];
   record: StoredRecord;
@@ -35,13 +35,13 @@ interface Pause {
 export function keyedPauses(records: Records, contention: Contention): PauseEngine {
   const nameOf = (tenantId: string, pauseId: string): RecordName => ({ space: 'pauses', tenantId, key: pauseId });
 
-  /** Reads a pause as of now, and its record, which may outlive the pause. */
+  /** Reads the current state of a pause, and its record, which may outlive the pause. */
   const readPause = async (name: RecordName, call: EngineCall) => {
     const [[record = null], now] = await Promise.all([records.get([name], call), records.now(call)]);
     return { pause: record && pauseOf(record, now), record, now };
   };
 
-  /** Performs one conditional step. Keeps the expiry, and keeps the record for at least `keptMs` more. */
+  /** Performs one conditional step. Does not change the expiry, and keeps the record for at least another `keptMs`. */
   const change = async (
     name: RecordName,
     { record }: Pause,
@@ -60,7 +60,7 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
       return contention.settle(call, async () => {
         const { pause, record, now } = await readPause(name, call);
         if (pause?.state === 'consumed') return 'consumed';
-        // A save keeps an existing claim: the claimer may be resuming already.
+        // A save keeps an existing claim, because the claimer may already be resuming.
         const saved = savedFields(row, now);
         const set = fieldsOf(pause ? saved : { ...saved, state: 'waiting', createdAt: now });
         const mode = pause ? 'merge' : 'replace';
@@ -106,7 +106,8 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
         // A repeated confirm succeeds, even after the pause expired.
         if (isConsumed(record)) return as === 'consumed';
         if (!pause) return false;
-        // The stored state, not the one as of now: a claim whose lease has ended holds until another claimer takes it.
+        // Uses the stored state and not the current one, because a claim whose lease has expired is valid until another
+        // claimer takes over.
         if (textField(record, 'state') !== 'claimed') return as === 'waiting';
         const values = { state: as, payload: as === 'consumed' ? null : pause.payload, leaseUntil: null };
         return (await change(name, pause, values, call, as === 'consumed' ? REQUEST_KEPT_MS : 0)) || CONFLICT;
@@ -172,7 +173,7 @@ function savedFields(
   };
 }
 
-/** Decodes a record as of now. Returns `null` from the millisecond of its expiry. */
+/** Decodes the current state of a record. Returns `null` from the millisecond of its expiry onwards. */
 function pauseOf(record: StoredRecord, now: number): Pause | null {
   const expiresAt = numberField(record, 'expiresAt');
   if (expiresAt <= now) return null;

@@ -7,7 +7,7 @@ import { LogAppender } from '../log-appender.ts';
 import { readJournal } from '../scan.ts';
 
 export interface KeyedPlannerEvents extends PlannerEventEngine {
-  /** Removes all events of a trace and returns how many there were. */
+  /** Removes all events of a trace and returns their number. */
   removeAll(tenantId: string, traceId: string, call: EngineCall): Promise<number>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * One record per session: when it was created and last touched, and a counter that orders what is saved in it. It is
+ * One record per session: when it was created and last touched, and a counter that orders the items saved in it. It is
  * written before a session's first task, update, steering event or trajectory, so that every session with data is
  * listed.
  */
@@ -44,12 +44,12 @@ export class SessionBook {
     await this.#records.write({ name, mode: 'merge', expect: { exists: false }, set }, call);
   }
 
-  /** Records activity in the session now. Recreates the record if it was removed meanwhile. */
+  /** Records current activity in the session. Creates the record again if it was removed. */
   async touch(tenantId: string, sessionId: string, call: EngineCall): Promise<void> {
     await this.#submit(tenantId, sessionId, 'touch', call);
   }
 
-  /** Returns the session's next number, never the same twice while the session exists. */
+  /** Returns the session's next number. Numbers never repeat while the session exists. */
   next(tenantId: string, sessionId: string, call: EngineCall): Promise<number> {
     return this.#submit(tenantId, sessionId, 'next', call);
   }
@@ -71,10 +71,14 @@ export class SessionBook {
     }
   }
 
-  /** Performs one write for all entries. Returns each caller's number; a `touch` gets the last one before it. */
+  /**
+   * Performs one write for all entries. Returns a number for each caller. A `touch` gets the last number that was
+   * assigned before it.
+   */
   async #write(name: RecordName, entries: readonly { entry: Entry; call: EngineCall }[]): Promise<number[]> {
     if (entries.length === 0) return [];
-    // The latest deadline bounds the write, and one caller's signal must not stop the others.
+    // The latest deadline bounds the write. The call has no signal, because one caller's signal must not stop the
+    // others.
     const call = { deadline: Math.max(...entries.map((it) => it.call.deadline ?? Number.POSITIVE_INFINITY)) };
     const wanted = entries.filter(({ entry }) => entry === 'next').length;
     let counter = await this.#contention.settle(call, () => this.#advance(name, wanted, call));

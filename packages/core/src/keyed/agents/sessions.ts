@@ -1,4 +1,4 @@
-/** Sessions over the session book: listed with their last activity. Removal deletes the book's record last. */
+/** Sessions on top of the session records, listed with their last activity. Removal deletes a session's record last. */
 import { timeText } from '../../checks/numbers.ts';
 import type { SessionInfo } from '../../contracts/agents.ts';
 import type { SessionEngine } from '../../engine/agents.ts';
@@ -37,7 +37,7 @@ export function keyedSessions(journal: Journal, book: SessionBook, contents: Ses
       const tasks = await contents.tasks.removeAll(tenantId, sessionId, call);
       const updates = await journal.remove({ space: 'updates', tenantId, name: sessionId }, null, call);
       const steering = await journal.remove({ space: 'steering', tenantId, name: sessionId }, null, call);
-      // Last: while the session is listed, an interrupted removal can be retried.
+      // Removed last, because an interrupted removal can be retried while the session is listed.
       await book.remove(tenantId, sessionId, call);
       return { tasks, updates, steering, trajectories, plannerEvents };
     },

@@ -12,7 +12,7 @@ import type { SessionBook } from './session-book.ts';
 const PAGE = 100;
 
 export interface KeyedTasks extends TaskEngine {
-  /** Removes all tasks of a session and returns how many there were. */
+  /** Removes all tasks of a session and returns their number. */
   removeAll(tenantId: string, sessionId: string, call: EngineCall): Promise<number>;
 }
 
@@ -25,7 +25,7 @@ export function keyedTasks(records: Records, contention: Contention, sessions: S
       const saved = await contention.settle(call, async () => {
         const [stored] = await records.get([name], call);
         if (stored && numberField(stored, 'updatedAt') > updatedAt) return false;
-        // The order among tasks of the same `createdAt`, assigned once at the first save.
+        // The order among tasks with the same `createdAt`, assigned at the first save.
         order = stored ? numberField(stored, 'order') : (order ?? (await sessions.next(tenantId, sessionId, call)));
         const set = fieldsOf({ body, createdAt, updatedAt, order });
         const expect = { revision: stored?.revision ?? 0 };

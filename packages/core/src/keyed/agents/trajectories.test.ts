@@ -41,14 +41,14 @@ const keys = async () =>
 describe.each([
   ['that belongs to another session', 'theirs'],
   ['that nobody owns', 'lost'],
-])('the remains of a trace %s', (_, traceId) => {
+])('the leftovers of a trace %s', (_, traceId) => {
   it('are neither read nor listed', async () => {
     await leave('mine', traceId);
     expect(await trajectories.get(TENANT, traceId, 'mine', CALL)).toBeNull();
     expect(await trajectories.list(TENANT, 'mine', 10, CALL)).toEqual([]);
   });
 
-  it('are removed with their session, and nothing of the trace itself', async () => {
+  it('are removed with their session, without removing the trace itself', async () => {
     const before = await keys();
     await leave('mine', traceId);
     const removed: string[] = [];

@@ -1,6 +1,7 @@
 /**
- * Trajectories over records (AGT-9). Each trace has an owner record that names its session; each (session, trace) has a
- * body and a list entry. The owner is written last and read with the others: without it, they do not count.
+ * Trajectories over records (AGT-9). Each trace has an owner record that refers to its session, and each (session,
+ * trace) has a body and a list entry. The owner is written last and read together with the others, which count only if
+ * it exists.
  */
 import type { TrajectoryEngine } from '../../engine/agents.ts';
 import type { EngineCall } from '../../engine/call.ts';
@@ -15,7 +16,7 @@ import type { SessionBook } from './session-book.ts';
 const PAGE = 200;
 
 export interface KeyedTrajectories extends TrajectoryEngine {
-  /** Removes all trajectories of a session, each after `before(traceId)` resolves. Returns how many it removed. */
+  /** Removes all trajectories of a session, each after `before(traceId)` resolves. Returns the number removed. */
   removeAll(
     tenantId: string,
     sessionId: string,
@@ -55,7 +56,7 @@ export function keyedTrajectories(records: Records, contention: Contention, sess
         const [first] = await records.batch(writes, call);
         return first!.applied ? 'saved' : CONFLICT;
       });
-      // Again: a removal of the session may have come between.
+      // Done again, because the session may have been removed in between.
       if (outcome === 'saved') await sessions.touch(tenantId, sessionId, call);
       return outcome;
     },
@@ -95,7 +96,7 @@ export function keyedTrajectories(records: Records, contention: Contention, sess
           const outcome = await records.write({ name: names.owner, mode: 'delete', expect, set: new Map() }, call);
           if (outcome.applied) removed++;
         }
-        // The list entry last: an interrupted removal finds the rest through it.
+        // The list entry is removed last, because an interrupted removal finds the rest through it.
         await records.write({ name: names.body, mode: 'delete', set: new Map() }, call);
         await records.write({ name: names.entry, mode: 'delete', set: new Map() }, call);
       }
