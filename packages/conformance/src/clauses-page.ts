@@ -24,7 +24,7 @@ export function renderClausesPage(): string {
   ].join('\n');
 }
 
-/** Returns a row for each section, and one for each clause that a file proves instead of a case. */
+/** Returns a row for each section, and a row for each clause that a file proves instead of a case. */
 function tableRows(clauses: readonly Clause[]): string[] {
   const byCases = Map.groupBy(
     clauses.filter((it) => it.elsewhere === undefined),

@@ -1,4 +1,4 @@
-/** Every clause is proved, and no case names a clause that does not exist. */
+/** Checks that every clause is proved and that cases refer only to existing clauses. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -24,7 +24,7 @@ describe('clauses', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('are not named by a case when files prove the whole section', () => {
+  it('are not referred to by a case if files prove the whole section', () => {
     const elsewhere = [...proven].filter((id) =>
       CLAUSES.filter((clause) => clause.id === id).every((clause) => clause.elsewhere !== undefined),
     );

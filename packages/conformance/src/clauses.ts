@@ -1,4 +1,6 @@
-/** Every clause of the five documents and every ruling: the kit proves it, or the clause names the test that does. */
+/**
+ * Every clause of the five documents and every ruling: the kit proves it, or the clause refers to the test that does.
+ */
 import { DOCUMENT_000 } from './clauses/agent-document.ts';
 import type { Clause } from './clauses/clause.ts';
 import { DOCUMENT_003 } from './clauses/kv-document.ts';

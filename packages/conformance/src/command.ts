@@ -25,10 +25,13 @@ A module is a path (./my-store.js) or a package; without #<export> its default e
 
 Exit code: 0 the store conforms, 1 it does not, 2 the kit could not run.`;
 
-/** A mistake of the user; the message says how to fix it. */
+/** A usage error. The message explains how to fix it. */
 export class UsageError extends Error {}
 
-/** Runs the command, prints through `print` and returns the exit code. Throws `UsageError` for mistakes of the user. */
+/**
+ * Runs the command, prints through `print` and returns the exit code. Throws `UsageError` if the command line is
+ * invalid.
+ */
 export async function runCommand(args: string[], print: (text: string) => void): Promise<number> {
   const { values, positionals } = parse(args);
   if (values.help) {

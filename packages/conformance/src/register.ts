@@ -14,7 +14,7 @@ export interface TestRunner {
 }
 
 export interface RegisterOptions extends CaseSelection, BenchOptions {
-  /** Replaces the kit's own cases. */
+  /** Cases to run instead of the kit's own cases. */
   cases?: readonly ConformanceCase[];
 }
 
@@ -30,8 +30,8 @@ interface SkippableContext {
 }
 
 /**
- * Registers a test for each case. The store is opened by the first test, so a case that needs what the store does
- * not declare is skipped while it runs, with the missing capability as the reason.
+ * Registers a test for each case. The store is opened by the first test, so a test whose case needs an undeclared
+ * capability starts and then skips itself, with that capability as the reason.
  *
  * @example
  * import { afterAll, describe, it } from 'vitest';

@@ -2,7 +2,10 @@
 import { DOMAINS } from './kit.ts';
 import type { CaseResult, ConformanceReport } from './suite.ts';
 
-/** Returns the counts by domain, then every failure with its broken promise, then the skipped cases and why. */
+/**
+ * Returns the counts by domain, then every failure with the broken guarantee, then the skipped cases with their
+ * reasons.
+ */
 export function formatReport(report: ConformanceReport): string {
   const { totals } = report;
   const failed = report.cases.filter((it) => it.status === 'failed');

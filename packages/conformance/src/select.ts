@@ -2,12 +2,12 @@
 import type { ConformanceCase, Domain } from './kit.ts';
 
 export interface CaseSelection {
-  /** Part of an id, or a clause such as `RUN-4` or `004 §3.2`; or a pattern over id, title and clauses. */
+  /** A part of an id, or a clause such as `RUN-4` or `004 §3.2`. A pattern is matched against id, title and clauses. */
   only?: string | RegExp;
   domains?: readonly Domain[];
 }
 
-/** Returns the selected cases, with those that close the store last. */
+/** Returns the selected cases. Cases that close the store come last. */
 export function selectCases(cases: readonly ConformanceCase[], selection: CaseSelection = {}): ConformanceCase[] {
   const { only, domains } = selection;
   const chosen = cases.filter(
@@ -22,7 +22,7 @@ export function closesStore(testCase: ConformanceCase): boolean {
 }
 
 /**
- * Cases that sweep the whole store with a grace period of a millisecond and so remove bytes that other cases are
+ * Cases that sweep the whole store with a grace period of a millisecond, which removes bytes that other cases are
  * storing.
  */
 const SWEEPING = [
@@ -34,12 +34,12 @@ const SWEEPING = [
 /** Returns whether the case may run concurrently with others on one store. */
 export function sharesStore(testCase: ConformanceCase): boolean {
   const { id, needs } = testCase;
-  // All cases write to one feed, so reading it concurrently with them takes long.
+  // All cases write to one feed, so reading it while they run takes long.
   const walksTheFeed = needs?.includes('runs.feed') || id.startsWith('runs/feed');
   return !closesStore(testCase) && !walksTheFeed && !SWEEPING.includes(id);
 }
 
-/** Parts of the ids of cases that check single milliseconds when the store's clock can be moved. */
+/** Parts of the ids of cases that check single milliseconds if the store's clock can be moved. */
 const TIMED =
   /millisecond|clock-that-steps-back|after-expiry|outlive-expiry|expired-is-invisible|keep-the-ttl|lapsed-lease/;
 

@@ -1,4 +1,4 @@
-/** Runs the cases against one store and reports which promises it keeps, breaks and does not offer. */
+/** Runs the cases against one store and reports which guarantees the store meets, breaks and does not offer. */
 import type { Durability } from '@tidemark/core';
 import { ALL_CASES } from './cases/index.ts';
 import type { ConformanceCase, Domain, StoreFactory } from './kit.ts';
@@ -14,7 +14,7 @@ export interface CaseResult {
   status: 'passed' | 'failed' | 'skipped';
   /** For a skipped case: the capabilities the store does not declare. */
   reason?: string;
-  /** For a failed case: the promise that was broken. */
+  /** For a failed case: the guarantee that was broken. */
   error?: string;
   durationMs: number;
 }
@@ -36,7 +36,7 @@ export interface ConformanceOptions extends CaseSelection, BenchOptions {
   onCase?: (result: CaseResult) => void;
   /** The number of concurrent cases, by default 1. Stores with an injected clock always run one at a time. */
   concurrency?: number;
-  /** Replaces the kit's own cases, for example with promises of your own. */
+  /** Cases to run instead of the kit's own cases, for example for your own guarantees. */
   cases?: readonly ConformanceCase[];
 }
 
@@ -64,7 +64,8 @@ export async function runConformance(
     options.onCase?.(result);
   };
   try {
-    // Cases that move a shared clock would expire each other's records.
+    // With a shared clock, cases run one at a time, because a case that moves the clock would expire the records of
+    // others.
     await inParallel(shared, advance ? 1 : (options.concurrency ?? 1), runOne);
     for (const testCase of chosen.slice(shared.length)) await runOne(testCase);
   } finally {

@@ -7,7 +7,10 @@ import { closesStore } from './select.ts';
 
 const DEFAULT_LIMIT_MS = 60_000;
 const DEFAULT_MODEL_RUNS = 60;
-/** Smaller pages make reading the feed of a large store slow; larger ones make a single page slow on a busy machine. */
+/**
+ * The page size for reading a large feed. With smaller pages, reading the whole feed is slow; with larger pages, a
+ * single page takes long on a busy machine.
+ */
 export const LARGE_FEED_PAGE = 2_000;
 
 /** Options for running cases. */
@@ -15,7 +18,7 @@ export interface BenchOptions {
   /** The seed of the model-based cases. */
   seed?: number;
   modelRuns?: number;
-  /** The time limit of a case in milliseconds, by default 60 000. A store that hangs must not hang the kit. */
+  /** The time limit of a case in milliseconds, by default 60 000. Prevents a store that hangs from hanging the kit. */
   caseLimitMs?: number;
 }
 
@@ -76,7 +79,7 @@ export class Workbench {
     await under.dispose?.();
   }
 
-  /** Reads past the events of other cases. Its duration does not count towards the time limit of a case. */
+  /** Reads past the events of other cases. The time that this takes does not count towards the time limit of a case. */
   #startOfFeed(tenant: Store): Promise<string | undefined> {
     this.#feedStart ??= endOfFeed(tenant);
     return this.#feedStart;
@@ -108,7 +111,8 @@ export class Workbench {
       withRuns: (change) => under.withRuns?.(change).forTenant(tenantId) ?? null,
       pass: async (ms) => {
         if (under.advance) await under.advance(ms);
-        // Timers may fire a millisecond early, and the engine's clock is not synchronised with ours.
+        // A timer may fire a millisecond early, and the engine's clock is not synchronised with the clock of this
+        // process.
         else await sleep(ms + 5);
       },
       setBack: async (ms) => under.setBack?.(ms),
@@ -126,7 +130,7 @@ export class Workbench {
   }
 }
 
-/** Returns false for capabilities that need a function which the store under test lacks. */
+/** Returns false for a capability that requires a function which the store under test lacks. */
 function canBeTried(capability: Capability, under: StoreUnderTest): boolean {
   if (capability === 'reopen') return under.reopen !== undefined;
   return capability !== 'payloadCodec' || under.withCodec !== undefined;

@@ -10,7 +10,7 @@ registerConformance({ describe, it, afterAll }, 'The memory store, wrapped', () 
   let now = Date.now();
   const clock = () => now;
   const logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-  // More than any case uses: the wrapper still counts and releases everything.
+  // More than any case uses, so the wrapper counts and releases everything but refuses nothing.
   const quota = { eventsPerSecond: 1_000_000_000, runs: 1_000_000_000, bytes: 1_000_000_000_000 };
   const wrapped = (store: Store) =>
     withTelemetry(withQuotas(withRetries(store), { limits: {}, default: quota }), { logger });

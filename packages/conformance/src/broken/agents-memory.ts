@@ -1,8 +1,8 @@
-/** Broken memory: versions used twice and requests forgotten. */
+/** Broken memory: reused versions and forgotten requests. */
 import type { AgentStore } from '@tidemark/core';
 import { type BrokenStore, broken, type Overrides } from './wrap.ts';
 
-/** Counts the versions of each key itself, from 1 after every delete. */
+/** Counts the versions of each key itself, and starts again at 1 after every delete. */
 function restartingVersions(): Overrides {
   const before = new Map<string, number>();
   const shifted = (key: string, version: number) => version - (before.get(key) ?? 0);

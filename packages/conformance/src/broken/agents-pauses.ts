@@ -1,4 +1,4 @@
-/** Broken pauses and memory: faults that lose an approval or a conversation. */
+/** Broken pauses and memory: faults that lose approvals or conversations. */
 import { isTidemarkError, type JsonObject, TidemarkError } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 

@@ -1,4 +1,4 @@
-/** Broken agent stores: each has a fault that the document's own examples, or similar stores, are known for. */
+/** Broken agent stores: each has a fault found in the specification's own examples or in similar stores. */
 import { createHash } from 'node:crypto';
 import type { JsonObject, RemoteBinding, StoredEvent, TaskState } from '@tidemark/core';
 import { BROKEN_PAUSE_STORES } from './agents-pauses.ts';

@@ -12,7 +12,7 @@ async function allOf(artifacts: ArtifactStore): Promise<ArtifactRef[]> {
   return (await artifacts.list({}, { limit: MOST })).items;
 }
 
-/** Runs `work` and removes the artifacts stored meanwhile for which `isRemoved` returns true. */
+/** Runs `work` and removes the artifacts that were stored in the meantime and for which `isRemoved` returns true. */
 async function removingConcurrentPuts<T>(
   artifacts: ArtifactStore,
   work: () => Promise<T>,

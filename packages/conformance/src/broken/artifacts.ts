@@ -4,7 +4,7 @@ import { type BrokenStore, broken, healthy } from './wrap.ts';
 
 const MOST = 1_000;
 
-/** Drops the requested access for artifacts without a scope, so that everybody may use them. */
+/** Drops the requested access for artifacts without a scope, so that everyone may use them. */
 async function lenient(
   artifacts: ArtifactStore,
   id: string,

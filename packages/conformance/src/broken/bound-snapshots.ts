@@ -1,4 +1,4 @@
-/** Broken stored snapshots: used or replaced without checking that they are unchanged. */
+/** Broken stored snapshots, which are used or replaced without checking that they are unchanged. */
 import { type BrokenStore, broken, brokenRuns } from './wrap.ts';
 
 export const BROKEN_BOUND_SNAPSHOTS: readonly BrokenStore[] = [

@@ -1,4 +1,4 @@
-/** Proves the kit: each broken store fails the case for its fault, and a healthy store passes it. */
+/** Tests the kit itself: each broken store fails the case for its fault, and a healthy store passes it. */
 import { describe, expect, it } from 'vitest';
 import { ALL_CASES } from '../cases/index.ts';
 import { runConformance } from '../suite.ts';

@@ -1,4 +1,4 @@
-/** Broken exports, archives and restores: something of the run is lost on the way. */
+/** Broken exports, archives and restores: part of the run is lost on the way. */
 
 import { isTidemarkError, type RunPart, type RunStore, TidemarkError } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -35,6 +35,15 @@ export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
   }),
   broken('exports-links-of-its-own', 'exports wrong chain links', 'runs/export-can-be-checked', {
     runs: exporting((part) => ({ ...part, events: part.events.map((event) => ({ ...event, link: '0'.repeat(64) })) })),
+  }),
+  broken('writes-the-old-format', 'writes commits of chain format 1 to a new store', 'runs/changed-times-are-found', {
+    runs: exporting((part) => ({
+      ...part,
+      events: part.events.map(({ chainFormat: _, ...event }) => event),
+    })),
+  }),
+  broken('restores-changed-times', 'accepts parts with a changed time', 'runs/changed-times-are-found', {
+    runs: restoringDespite((error) => isTidemarkError(error, 'CORRUPT_EVENT')),
   }),
   broken('exports-nothing', 'exports an unknown run as an empty one', 'runs/export-of-nothing', {
     runs: (runs) => ({

@@ -1,4 +1,4 @@
-/** Broken codecs: payloads stored in plain text, or unreadable for good. */
+/** Broken codecs: payloads stored in plain text, or permanently unreadable. */
 import type { EncodedPayload, PayloadContext } from '@tidemark/core';
 import { type BrokenStore, broken, brokenCodec } from './wrap.ts';
 

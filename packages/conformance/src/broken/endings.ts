@@ -1,4 +1,4 @@
-/** Broken ends: expiry off by a millisecond, pauses settled after their end, and lists that never end. */
+/** Broken endings: expiry off by a millisecond, pauses settled after they expired, and lists that never end. */
 import { type AgentStore, isTidemarkError, type KvStore } from '@tidemark/core';
 import { encodeCursor } from '@tidemark/core/engine';
 import { type BrokenStore, broken } from './wrap.ts';
@@ -19,7 +19,7 @@ function ignoringLostClaims(method: 'confirmPause' | 'releasePause') {
 /** One millisecond more than requested. */
 const oneMillisecondLonger = <T>(ms: T): T => (typeof ms === 'number' ? ((ms + 1) as T) : ms);
 
-/** Lists tasks in pages of 100, each starting after the last createdAt of the page before. */
+/** Lists tasks in pages of 100, each starting after the last createdAt of the previous page. */
 function tasksByTime(agents: AgentStore): Partial<AgentStore> {
   return {
     async listTasks(sessionId, options) {

@@ -1,4 +1,4 @@
-/** Stores with faults of envelopes: fields that are not filled in, ids that change, faults that are hidden. */
+/** Stores with faulty envelopes: fields that are not filled in, ids that change, faults that are hidden. */
 import { randomUUID } from 'node:crypto';
 import { isTidemarkError, type RunEventInput, TidemarkError } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';

@@ -1,8 +1,14 @@
 /** Stores with general faults: info, errors, limits and closing. */
-import { TidemarkError } from '@tidemark/core';
+import { type Store, TidemarkError } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 
 export const BROKEN_GENERAL: readonly BrokenStore[] = [
+  broken('views-widen', 'gives a view of any tenant to each view', 'general/views-never-widen', {
+    store: (whole) => {
+      const viewOf = (tenantId: string): Store => Object.assign(whole.forTenant(tenantId), { forTenant: viewOf });
+      return { forTenant: viewOf };
+    },
+  }),
   broken('capabilities-incomplete', 'omits capabilities from its info', 'general/info-is-complete', () => ({
     store: (view) => ({ info: { ...view.info, capabilities: { runs: true, kv: true } as never } }),
   })),

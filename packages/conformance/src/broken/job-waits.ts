@@ -1,4 +1,4 @@
-/** Broken waits and take-overs: faults in parking, waking and claims of expired leases. */
+/** Broken waiting and takeovers: faults in parking, in waking, and in claims of expired leases. */
 import { isTidemarkError, type Job } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 

@@ -31,7 +31,7 @@ function nextBy(choose: (ready: Job[]) => Job | undefined) {
   });
 }
 
-/** Checks the job first and claims it later, whatever happened meanwhile. */
+/** Checks the job first and claims it later, whatever happened in between. */
 function racyClaims(jobs: JobStore, _: Store, view: Store): Partial<JobStore> {
   return {
     async claim(which, options) {

@@ -1,4 +1,4 @@
-/** Broken ranges of KV stores: bounds, direction, keys alone, page sizes, counts and deletes. */
+/** Broken ranges: faults in bounds, direction, key-only scans, page sizes, counts and deletes. */
 import type { KvEntry, KvScanOptions, KvScanPageOptions, Page } from '@tidemark/core';
 import { decodeCursor, encodeCursor } from '@tidemark/core/engine';
 import { all } from '../cases/iterate.ts';

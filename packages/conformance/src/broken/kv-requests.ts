@@ -2,7 +2,7 @@
 import type { KvStore } from '@tidemark/core';
 import { type BrokenStore, broken, type Overrides } from './wrap.ts';
 
-/** A request that was applied, with its result. */
+/** An applied request with its result. */
 interface Request {
   key: string;
   requestId: string;

@@ -257,7 +257,7 @@ function racySwap(kv: KvStore): Partial<KvStore> {
   };
 }
 
-/** Keeps expiry beside the records and ignores it in scans. */
+/** Stores the expiry separately from the records and ignores it in scans. */
 function expiredInScans(): Overrides {
   const expiries = new Map<string, number>();
   return {

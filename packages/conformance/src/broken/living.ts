@@ -1,4 +1,4 @@
-/** Broken snapshots, forks and live reads: faults of stores that keep derived state beside the log. */
+/** Broken snapshots, forks and live reads: faults of stores that keep derived state in addition to the log. */
 import {
   type KvRecord,
   type RunEventInput,

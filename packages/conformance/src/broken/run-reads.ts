@@ -201,6 +201,41 @@ export const BROKEN_RUN_READS: readonly BrokenStore[] = [
       }),
     }),
   ),
+  broken(
+    'no-status-is-every-status',
+    'lists runs whose events have set no status under every status',
+    'runs/list-filters-by-status',
+    () => ({
+      runs: (runs) => ({
+        async listRuns(options) {
+          const page = await runs.listRuns(options);
+          if (options?.status === undefined || options.status === 'PENDING') return page;
+          const { items } = await runs.listRuns({ ...options, status: 'PENDING' });
+          const withoutStatus = items.filter(({ lastEventSeq }) => lastEventSeq === 1);
+          return { ...page, items: [...page.items, ...withoutStatus] };
+        },
+      }),
+    }),
+  ),
+  broken(
+    'lists-show-adapters',
+    'lists the runs of adapters among the others',
+    'runs/list-omits-runs-of-adapters',
+    () => ({
+      runs: (runs) => ({
+        listRuns: (options = {}) =>
+          runs.listRuns({ owner: options.labels === undefined ? 'any' : undefined, ...options }),
+      }),
+    }),
+  ),
+  broken('count-of-one-page', 'counts the runs of the first page', 'runs/count-what-is-listed', () => ({
+    runs: (runs) => ({
+      async countRuns(filter) {
+        const { items } = await runs.listRuns({ ...filter, limit: 1_000 });
+        return { count: items.length, exact: true };
+      },
+    }),
+  })),
   broken('status-filter-ignored', 'lists runs of every status', 'runs/list-filters-by-status', () => ({
     runs: (runs) => ({ listRuns: ({ status: _, ...options } = {}) => runs.listRuns(options) }),
   })),

@@ -19,6 +19,19 @@ export const BROKEN_RUN_REVERSE: readonly BrokenStore[] = [
     'runs/fetch-newest-first',
     reading(({ order: _, ...options }) => options),
   ),
+  broken(
+    'damage-ends-backwards-reads',
+    'returns no events where reading backwards meets damage',
+    'runs/damage-read-backwards',
+    () => ({
+      runs: (runs) => ({
+        async fetchEvents(runId, options) {
+          const events = runs.fetchEvents(runId, options);
+          return options?.order === 'newest' ? events.catch(() => []) : events;
+        },
+      }),
+    }),
+  ),
   broken('first-page-reversed', 'reverses the first page instead of the last', 'runs/fetch-newest-first', () => ({
     runs: (runs) => ({
       async fetchEvents(runId, { order, ...options } = {}) {

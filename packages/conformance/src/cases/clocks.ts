@@ -1,4 +1,4 @@
-/** A clock that steps back: run and session times do not, and nothing expires early (GEN-12, RUN-6). */
+/** If the clock steps back, run and session times do not decrease, and nothing expires early (GEN-12, RUN-6). */
 import { expect, expectEqual } from '../expect.ts';
 import type { ConformanceCase } from '../kit.ts';
 import { pausePayload, task, update } from './agents/samples.ts';

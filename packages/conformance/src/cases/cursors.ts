@@ -17,7 +17,7 @@ const WRONG_TEXTS = [
 ];
 const WRONG_NUMBERS = [-1, 0.5, 2 ** 31, 2 ** 53 - 1, 1e300];
 
-/** Returns cursors that differ from a genuine one in a single value. */
+/** Returns cursors that differ from a valid one in a single value. */
 function forgeriesOf(cursor: string): string[] {
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   let values: unknown;
@@ -33,7 +33,7 @@ function forgeriesOf(cursor: string): string[] {
   });
 }
 
-/** Fills some lists with two items each, and returns how to read them in pages of one. */
+/** Fills some lists with two items each, and returns functions that read them in pages of one. */
 async function filledLists(bench: Bench): Promise<Record<string, Lister>> {
   const { runs, kv, jobs, agents, info } = bench.tenant;
   const { capabilities } = info;

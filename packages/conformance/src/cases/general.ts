@@ -16,12 +16,15 @@ const NOTHING_KEPT = defineProjection({ name: 'nothing', version: 1, initial: {}
 const SAMPLE_CALLS: Partial<Record<Capability, (store: Store, bench: Bench) => Promise<unknown>>> = {
   runs: (store) => store.runs.headSeq('r'),
   'runs.feed': (store) => store.runs.feedPage(),
+  'runs.notices': (store) => store.runs.feedPage({ notices: true }),
+  'runs.listByUpdate': (store) => store.runs.listRuns({ orderBy: 'updatedAt' }),
   'runs.transactions': (store, bench) =>
     store.runs.appendEvent(runEvent(bench, { runId: bench.id('run') }), { transaction: {} }),
   'runs.inlineProjections': (store, bench) =>
     store.runs.appendEvent(runEvent(bench, { runId: bench.id('run') }), { projections: [NOTHING_KEPT] }),
   kv: (store) => store.kv.get('k'),
   'kv.watch': (store) => take(1, (signal) => store.kv.watch('', { signal })),
+  'kv.atomicBatch': (store) => store.kv.batch([{ op: 'delete', key: 'k' }]),
   events: (store) => store.agents.loadHistory('t'),
   bindings: (store) => store.agents.listRemoteBindings('t'),
   pauses: (store) => store.agents.loadPlannerState('t'),
@@ -65,7 +68,7 @@ async function nothingWasWritten({ tenant, store }: Bench): Promise<void> {
 export const GENERAL_CASES: readonly ConformanceCase[] = [
   generalCase({
     id: 'general/info-is-complete',
-    title: 'info names backend, contract version, every capability, durability and limits',
+    title: 'info contains backend, contract version, every capability, durability and limits',
     proves: ['GEN-7', 'GEN-6', '004 §5', '001 §6'],
     async run({ store }) {
       const { info } = store;
@@ -270,6 +273,19 @@ export const CLOSING_CASES: readonly ConformanceCase[] = [
       );
       expect((await store.kv.put('k', { a: '3' })).revision! > revision!, 'revisions continue');
       expectEqual(await store.kv.get('deleted'), null, 'deleted records stay deleted');
+    },
+  }),
+  generalCase({
+    id: 'general/views-never-widen',
+    title: 'a view of a tenant gives itself again, and never a view of another tenant',
+    proves: ['GEN-10'],
+    async run(bench) {
+      const { tenant, tenantId } = bench;
+      expectEqual(tenant.info.tenantId, tenantId, 'a view names its tenant');
+      expectEqual(tenant.forTenant(tenantId).info.tenantId, tenantId, 'a view of its own tenant is allowed');
+      for (const other of [bench.id('other'), `${tenantId}2`, tenantId.toUpperCase(), tenantId.slice(0, -1)])
+        await expectCode('TENANT_MISMATCH', `a view of ${other} is refused`, async () => tenant.forTenant(other));
+      await expectCode('INVALID_ARGUMENT', 'a view needs an id', async () => tenant.forTenant(''));
     },
   }),
   generalCase({

@@ -1,5 +1,6 @@
 /**
- * Stopwatches for promises about short times: on a busy machine a short lifetime may be over before the case checks it.
+ * Stopwatches for guarantees about short times, because on a busy machine a short lifetime may be over before the case
+ * checks it.
  */
 
 import type { Bench } from '../kit.ts';
@@ -8,8 +9,8 @@ import type { Bench } from '../kit.ts';
 const SLACK_MS = 50;
 
 /**
- * Starts a stopwatch. It returns true while less than `ms` has passed on the kit's clock; only then must a lifetime of
- * `ms` still hold.
+ * Starts a stopwatch. It returns true while less than `ms` has passed on the kit's clock. Only while it does must a
+ * lifetime of `ms` not have ended.
  */
 export function stopwatch(ms: number): () => boolean {
   const began = performance.now();
@@ -20,7 +21,7 @@ const DAY_MS = 86_400_000;
 
 /**
  * Starts a stopwatch on the store's own clock, exact to the millisecond when the kit moves that clock. It measures with
- * a long-lived record. While it returns true, a lifetime of `ms` that started later must still hold.
+ * a long-lived record. While it returns true, a lifetime of `ms` that started later cannot have ended.
  */
 export async function exactStopwatch({ tenant, id }: Bench, ms: number): Promise<() => Promise<boolean>> {
   const isFresh = stopwatch(ms);

@@ -5,14 +5,14 @@ export const DOCUMENT_000: readonly Clause[] = [
   ...section(
     '000 save_event',
     ['MUST', 'saving the same event again changes nothing'],
-    ['MUST NOT', 'it blocks indefinitely'],
+    ['MUST NOT', 'a save blocks indefinitely'],
     ['SHOULD', 'events without a trace are stored'],
   ),
   ...section(
     '000 load_history',
     ['MUST', 'the history is ordered by ascending time'],
     ['MUST', 'an unknown trace has an empty history'],
-    ['MUST', 'it is a sequence of events'],
+    ['MUST', 'the history is a sequence of events'],
   ),
   ...section(
     '000 save_remote_binding',
@@ -58,7 +58,7 @@ export const DOCUMENT_000: readonly Clause[] = [
   ...section('000 list_steering', ['SHOULD', 'order is stable and the cursor exclusive']),
   ...section('000 save_trajectory', ['MUST', 'a trajectory can be saved again']),
   ...section('000 get_trajectory', ['MUST', 'an unknown trace or another session returns null']),
-  ...section('000 list_traces', ['MUST', 'traces of the session, most recent first']),
+  ...section('000 list_traces', ['MUST', 'traces of the session are listed, most recent first']),
   ...section('000 save_planner_event', ['MUST', 'planner events are only appended']),
   ...section('000 list_planner_events', ['SHOULD', 'emission order is kept']),
   ...section(
@@ -70,13 +70,13 @@ export const DOCUMENT_000: readonly Clause[] = [
   ...section(
     '000 consistency',
     ['MUST', 'pauses are strongly consistent'],
-    ['SHOULD', 'so are tasks and steering'],
+    ['SHOULD', 'tasks and steering are strongly consistent'],
     ['MAY', 'events and memory are eventually consistent'],
   ),
   ...section(
     '000 ordering',
-    ['MUST', 'events by time, then by insertion'],
-    ['SHOULD', 'updates, steering and planner events in stable order'],
+    ['MUST', 'events are ordered by time, then by insertion'],
+    ['SHOULD', 'updates, steering and planner events have a stable order'],
   ),
   ...section(
     '000 errors',
@@ -94,12 +94,12 @@ export const DOCUMENT_000: readonly Clause[] = [
   ),
   ...section('000 admin', [
     'SHOULD',
-    'history and replay from a command line, over a named factory',
+    'history and replay are available on the command line, with a named factory',
     '`packages/cli/test/history.test.ts`',
   ]),
   ...section('000 pooling', [
     'SHOULD',
-    'connections are pooled and time limits set',
+    'connections are pooled and have time limits',
     '`packages/postgres/test/faults.test.ts`, `packages/redis/test/faults.test.ts`, `packages/nats/test/faults.test.ts`',
   ]),
   ...section('000 batching', [

@@ -7,7 +7,7 @@ export const DOCUMENT_003: readonly Clause[] = [
     'a store is opened from a configuration',
     'the kit receives an open store; `packages/tidemark/src/open.test.ts`',
   ]),
-  ...section('003 close', ['MUST', 'a store is closed; acknowledged writes outlive it if the engine is durable']),
+  ...section('003 close', ['MUST', 'a store can be closed; acknowledged writes remain if the engine is durable']),
   ...section('003 get', ['MUST', 'get returns the whole record or nothing']),
   ...section('003 put', ['MUST', 'put writes a whole record, optionally with a time to live']),
   ...section('003 delete', ['MUST', 'delete removes a record']),
@@ -36,7 +36,7 @@ export const DOCUMENT_003: readonly Clause[] = [
   ...section(
     '003 Sweeper scan',
     ['MUST', 'stuck jobs are found by state and time of the last change'],
-    ['MUST', 'each is pushed again and its time reset'],
+    ['MUST', 'each is queued again and its time reset'],
   ),
   ...section('003 signals', [
     'MUST',
@@ -45,7 +45,7 @@ export const DOCUMENT_003: readonly Clause[] = [
   ]),
   ...section('003 NATS notes', [
     'MUST',
-    'TTL per key and field operations although the engine lacks them',
+    'TTL per key and field operations work even if the engine lacks them',
     'the same cases on NATS: `packages/nats/test/conformance-kv.test.ts`',
   ]),
 ];

@@ -1,4 +1,4 @@
-/** The rulings on questions that the documents leave open or contradict each other on. */
+/** The rulings on questions that the documents leave open, or on which they contradict each other. */
 import { type Clause, section } from './clause.ts';
 
 function ruling(id: string, title: string, elsewhere?: string): Clause[] {
@@ -6,28 +6,28 @@ function ruling(id: string, title: string, elsewhere?: string): Clause[] {
 }
 
 export const RULINGS: readonly Clause[] = [
-  ...ruling('GEN-1', 'typed errors with a stable code'),
+  ...ruling('GEN-1', 'errors are typed and have stable codes'),
   ...ruling(
     'GEN-1',
-    'failSafe replaces them by the results for missing data',
+    '`withFailSafe` returns the results for missing data instead of errors',
     '`packages/core/src/wrappers/wrappers.test.ts`',
   ),
-  ...ruling('GEN-2', 'each contract keeps its own form of time'),
+  ...ruling('GEN-2', 'each contract keeps its own time format'),
   ...ruling('GEN-3', 'every call is bounded by time and signal'),
   ...ruling(
     'GEN-3',
-    'a full queue fails with OVERLOADED',
+    'a full queue rejects calls with OVERLOADED',
     '`packages/core/src/tools/group-commit.test.ts`, `packages/redis/test/faults.test.ts`',
   ),
   ...ruling('GEN-4', 'payloads are returned deep-equal or refused'),
-  ...ruling('GEN-5', 'ids may contain anything, are compared by bytes and never collide'),
+  ...ruling('GEN-5', 'ids may contain any characters, are compared by bytes and never collide'),
   ...ruling('GEN-6', 'info and doctor report durability truthfully'),
   ...ruling('GEN-7', 'capabilities are declared; all others fail with UNSUPPORTED'),
   ...ruling('GEN-8', 'a write can be retried'),
   ...ruling('GEN-8', 'a request id outlives its record'),
   ...ruling(
     'GEN-8',
-    'for at least five minutes, and the last 16 of a key as long as its record',
+    'request ids are kept for at least five minutes, and the last 16 of a key as long as its record',
     '`packages/core/src/kv/requests.test.ts`, `packages/core/src/agents/memory-requests.test.ts`',
   ),
   ...ruling(
@@ -45,7 +45,7 @@ export const RULINGS: readonly Clause[] = [
     'durable by default; weaker servers are reported or refused',
     '`packages/sqlite/test/faults.test.ts`, `packages/postgres/test/doctor.test.ts`, `packages/redis/test/doctor.test.ts`, `packages/nats/test/doctor.test.ts`',
   ),
-  ...ruling('GEN-10', 'everything is keyed by tenant first'),
+  ...ruling('GEN-10', 'the tenant is the first part of every key'),
   ...ruling('GEN-10', 'row-level security allows batches of several tenants', '`packages/postgres/test/rls.test.ts`'),
   ...ruling('GEN-11', 'the library fills the envelope once per call, and retries keep its ids'),
   ...ruling(
@@ -55,11 +55,11 @@ export const RULINGS: readonly Clause[] = [
   ),
   ...ruling(
     'GEN-11',
-    'the server mints an id only for a request with an idempotency key, and else names both ways',
+    'the server creates an event id only if the request has an idempotency key; otherwise the error names both options',
     '`packages/server/test/envelope.test.ts`',
   ),
   ...ruling('GEN-11', 'the Python client fills the envelope', '`clients/python/tests/test_runs.py`'),
-  ...ruling('GEN-12', 'a clock that steps back ends nothing early and never decreases the times of a run'),
+  ...ruling('GEN-12', 'if the clock steps back, nothing expires early and times of a run never decrease'),
   ...ruling(
     'GEN-12',
     'on SQLite and in memory the clock of an open store never steps back',
@@ -78,10 +78,10 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('RUN-6', 'store time never decreases; producer time is exact text'),
   ...ruling(
     'RUN-6',
-    'even when the server’s clock steps back',
+    'times hold even if the server’s clock steps back',
     '`packages/sqlite/test/database.test.ts`, `packages/postgres/test/clock.test.ts`, `packages/nats/test/clock.test.ts`',
   ),
-  ...ruling('RUN-7', 'batches are atomic per run; the fence'),
+  ...ruling('RUN-7', 'batches are atomic per run; fenced appends'),
   ...ruling('RUN-8', 'a run belongs to a tenant, project and environment'),
   ...ruling('RUN-9', 'every field is validated, extra fields are kept'),
   ...ruling('RUN-10', 'the contents of a snapshot'),
@@ -99,7 +99,7 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('RUN-15', 'archived runs name their archive; restored runs are identical'),
   ...ruling(
     'RUN-15',
-    'the archiver writes, reads back, then removes',
+    'the archiver writes a copy, reads it back, then removes the run',
     '`packages/runtime/test/archive.test.ts`, `packages/runtime/test/keeping-faults.test.ts`',
   ),
   ...ruling('RUN-16', 'sequences are safe integers, not text'),
@@ -109,8 +109,24 @@ export const RULINGS: readonly Clause[] = [
     'an altered, missing or reordered event is detected',
     '`packages/core/src/runs/chain.test.ts`, `packages/sqlite/test/faults.test.ts`',
   ),
+  ...ruling('RUN-18', 'a deleted run begins again only on purpose, as another history'),
+  ...ruling('RUN-18', 'the vectors of later lives', '`packages/core/src/runs/chain.test.ts`'),
+  ...ruling('RUN-18', 'two actors delete and begin lives at once', '`faults/races/lives-beside-deletes.ts`'),
+  ...ruling('RUN-19', 'the chain covers the times of commits, in exports and restores too'),
+  ...ruling('RUN-19', 'the vectors of both formats', '`packages/core/src/runs/chain.test.ts`'),
   ...ruling('RUN-20', 'damage quarantines only its own run; after a release the feed yields its events again'),
-  ...ruling('RUN-20', 'each engine, actually damaged', 'tests of each engine and `faults/damage.ts`'),
+  ...ruling('RUN-20', 'damage is detected on every engine', 'tests of each engine and `faults/damage.ts`'),
+  ...ruling('RUN-22', 'readers that ask receive notices of what happens to runs, in order with the events'),
+  ...ruling(
+    'RUN-22',
+    'a copy kept by events and notices ends as the run does',
+    '`packages/runtime/test/races.test.ts`, `packages/runtime/test/races-servers.test.ts`',
+  ),
+  ...ruling(
+    'RUN-23',
+    'checkpoints reveal cut tails, replaced and vanished runs, and changed times',
+    '`packages/runtime/test/checkpoints-engines.test.ts`, `packages/runtime/test/checkpoints.test.ts`',
+  ),
   ...ruling('KV-1', 'records and the allowed values'),
   ...ruling(
     'KV-1',
@@ -129,19 +145,27 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('KV-6', 'keys are encoded reversibly, prefixes are text'),
   ...ruling('KV-6', 'names and buckets on Redis', '`packages/redis/test/layout.test.ts`'),
   ...ruling('KV-7', 'jobs: states, claims, leases, fencing, delay, priority, dead jobs'),
-  ...ruling('KV-8', 'overdue jobs are found through the index and pushed once'),
+  ...ruling('KV-8', 'overdue jobs are found through the index and recovered once'),
   ...ruling('KV-8', 'the sweeper publishes after the write, at least once', '`packages/runtime/test/sweeper.test.ts`'),
-  ...ruling('KV-9', 'TTL belongs on terminal records'),
-  ...ruling('KV-12', 'damaged records are refused and affect no others'),
+  ...ruling('KV-9', 'only terminal records get a TTL'),
+  ...ruling('KV-10', 'batches are atomic, limited in size and executed once, even with concurrent writers'),
+  ...ruling('KV-10', 'a delete in a batch over HTTP needs its scope', '`packages/server/test/record-steps.test.ts`'),
+  ...ruling('KV-11', 'sealed fields are bound to their place, are never compared and cannot be forged'),
+  ...ruling(
+    'KV-11',
+    'key rotation, copies, HTTP',
+    '`packages/runtime/test/reseal.test.ts`, `packages/server/test/record-steps.test.ts`',
+  ),
+  ...ruling('KV-12', 'damaged records are refused; others are not affected'),
   ...ruling(
     'KV-12',
-    'likewise documents and artifact chunks',
+    'the same applies to documents and artifact chunks',
     '`packages/sql/test/checksums.test.ts`, `packages/sqlite/test/faults.test.ts`',
   ),
   ...ruling('AGT-1', 'names in camelCase, capabilities in small groups'),
   ...ruling(
     'AGT-1',
-    'a store composed of several',
+    'a store can be composed of several engines',
     '`packages/tidemark/src/open.test.ts`, `packages/tidemark/test/hybrid.test.ts`',
   ),
   ...ruling('AGT-2', 'events: idempotent, ordered, a history without a trace'),
@@ -165,10 +189,17 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('AGT-10', 'planner events keep their order and are stored once'),
   ...ruling('AGT-11', 'artifacts by scope, with retention'),
   ...ruling('AGT-12', 'the batching store', '`packages/core/src/wrappers/wrappers.test.ts`'),
+  ...ruling('AGT-13', 'bindings of a router’s session: by recency, found for a conversation, erased with it'),
   ...ruling('COPY-1', 'what a copy includes: removed runs, consumed pauses, erased sessions'),
   ...ruling(
     'COPY-1',
     'a copy deletes only with `mirror`, and `complete` means equal',
     '`packages/runtime/test/mirror.test.ts`, `packages/runtime/test/copy.test.ts`',
+  ),
+  ...ruling('ADP-1', 'lists and counts omit the runs of adapters'),
+  ...ruling(
+    'ADP-1',
+    'the projector and retention leave the runs of adapters alone, copies include them',
+    '`packages/runtime/test/adapter-runs.test.ts`',
   ),
 ];

@@ -30,7 +30,7 @@ export const DOCUMENT_004: readonly Clause[] = [
   ),
   ...section(
     '004 §3.4',
-    ['MUST', 'the producer’s time stays as it was sent'],
+    ['MUST', 'the producer’s time is stored exactly as sent'],
     ['MUST', 'the append authority stamps the store’s time at commit'],
   ),
   ...section(
@@ -96,7 +96,7 @@ export const DOCUMENT_002: readonly Clause[] = [
     ['SHOULD', 'appends of one run are serialised'],
     [
       'SHOULD',
-      'by a locking read of the maximum or a sequence per run (RUN-3 replaces both: they fail in practice)',
+      'sequences come from a locking read of the maximum or a sequence object per run (RUN-3 replaces both: they fail in practice)',
       '`packages/postgres/test/concurrency.test.ts`, `packages/postgres/test/isolation.test.ts`',
     ],
   ),
@@ -115,7 +115,7 @@ export const DOCUMENT_002: readonly Clause[] = [
     ['SHOULD', 'a snapshot is kept up to date with the log'],
     [
       'SHOULD',
-      'by a materialised view or trigger (RUN-13 replaces both: they fail in practice)',
+      'snapshots are kept by a materialised view or trigger (RUN-13 replaces both: they fail in practice)',
       '`packages/postgres/test/conformance-plain.test.ts`',
     ],
   ),

@@ -11,7 +11,7 @@ const MAX_COMMANDS = 30;
 /** Below the kit's time limit for a case, so that shrinking on a slow server still ends with its own report. */
 const TIME_LIMIT_MS = 20_000;
 
-/** Ids that collide on engines that encode or match them carelessly. */
+/** Ids that collide on engines that do not encode or match ids exactly. */
 export const COLLIDING_IDS: fc.Arbitrary<string> = fc.constantFrom(
   'r',
   'r%',

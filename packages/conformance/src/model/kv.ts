@@ -50,7 +50,7 @@ const PREDICATE: fc.Arbitrary<KvPredicate> = fc.record({
 });
 
 const PREFIX = fc.constantFrom('', '', '', 'r', 'r', 'r%', 'r_', '{', '__', '.', 'R', '*');
-/** Keys that may be stored, and some between them. */
+/** Bounds: keys that may be stored, and keys that sort between them. */
 const BOUND = fc.option(fc.oneof(COLLIDING_IDS, fc.constantFrom('r\u007f', 'r🌊', 's', '\u{10ffff}', '!')), {
   nil: undefined,
   freq: 2,
@@ -95,14 +95,17 @@ const OTHERS: fc.Arbitrary<KvCommand> = fc.oneof(
   }),
 );
 
-/** Many puts and scans: a wrong range shows only where several records are stored. */
+/** Puts and scans are frequent, because a wrong range is detected only if several records are stored. */
 const COMMAND: fc.Arbitrary<KvCommand> = fc.oneof(
   { arbitrary: PUT, weight: 7 },
   { arbitrary: SCAN, weight: 4 },
   { arbitrary: OTHERS, weight: 7 },
 );
 
-/** The last revision that each side saw of a key. Engines number revisions differently, so these are never compared. */
+/**
+ * The last revision of a key that each side has seen. Engines number revisions differently, so revisions are never
+ * compared.
+ */
 type KvSession = Map<string, number>;
 
 async function applyToKv({ kv }: Store, command: KvCommand, seen: KvSession): Promise<unknown> {

@@ -87,7 +87,7 @@ const COMMAND: fc.Arbitrary<RunCommand> = fc.oneof(
   },
 );
 
-/** Event ids are numbered, so that both sides send the same ones. */
+/** Event ids are numbered, so that both stores receive the same ids. */
 interface RunSession {
   events: number;
 }
@@ -108,7 +108,7 @@ async function applyToRuns(store: Store, command: RunCommand, session: RunSessio
     case 'project':
       return withoutMoment(await runs.projectSnapshot(command.runId));
     case 'projectAt':
-      // The contract promises nothing beyond the head.
+      // The contract does not define results beyond the head.
       if ((await runs.headSeq(command.runId)) < command.atSeq) return null;
       return withoutMoment(await runs.projectSnapshot(command.runId, { atSeq: command.atSeq }));
     case 'verify': {
@@ -158,7 +158,7 @@ function toEvent(store: Store, runId: string, event: ModelEvent, count: number):
   );
 }
 
-/** As text, so that key order is compared and prototypes are not. */
+/** Returns the event as text, so that the order of its keys is compared and prototypes are not. */
 function withoutTime({ persistedAt: _, ...event }: RunEventRecord): string {
   return `${JSON.stringify(event.payload)} ${JSON.stringify(Object.entries(event).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
 }

@@ -59,7 +59,7 @@ export const ARTIFACT_LISTING_CASES: readonly ConformanceCase[] = [
 
   artifactCase({
     id: 'general/admin-artifact-lists-stay-in-the-view',
-    title: 'a view lists and counts only its own artifacts, whatever cursor it is given',
+    title: 'a view lists and counts only its own artifacts, whatever cursor is passed',
     proves: ['GEN-10'],
     async run({ store, id }) {
       const [own, other] = [id('tenant-a'), id('tenant-b')];
@@ -86,7 +86,7 @@ export const ARTIFACT_LISTING_CASES: readonly ConformanceCase[] = [
         [own],
         'a view counts its own tenant',
       );
-      expectEqual(totals.next, undefined, 'and no other');
+      expectEqual(totals.next, undefined, 'there is no second page');
     },
   }),
 

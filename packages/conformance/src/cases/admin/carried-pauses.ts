@@ -1,4 +1,4 @@
-/** Pauses that an operator reads in one tenant and puts into another, without learning their tokens (AGT-4). */
+/** Pauses that an operator reads in one tenant and puts into another, without knowing their tokens (AGT-4). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { casesOf, pausePayload } from '../agents/samples.ts';
@@ -8,7 +8,7 @@ const pauseCase = casesOf('general', 'admin', 'pauses');
 export const CARRIED_PAUSE_CASES: readonly ConformanceCase[] = [
   pauseCase({
     id: 'general/admin-carries-pauses',
-    title: 'putPause stores a pause read elsewhere under the same token and expiry, and it can be loaded once',
+    title: 'putPause stores a pause from another store under the same token and expiry, and it can be loaded once',
     proves: ['AGT-4'],
     async run({ store, tenant, id }) {
       const [token, payload] = [id('token'), pausePayload()];
@@ -34,7 +34,7 @@ export const CARRIED_PAUSE_CASES: readonly ConformanceCase[] = [
   }),
   pauseCase({
     id: 'general/admin-carries-consumed-pauses',
-    title: 'putPause of a consumed pause consumes the token here too, whether the pause waited here or was unknown',
+    title: 'putPause of a consumed pause consumes the token here too, whether the pause was waiting or unknown',
     proves: ['AGT-4', 'COPY-1'],
     async run({ store, tenant, id }) {
       const [token, payload] = [id('token'), pausePayload()];

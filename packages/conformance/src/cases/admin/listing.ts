@@ -22,7 +22,7 @@ export const LISTING_CASES: readonly ConformanceCase[] = [
       await store.forTenant(tenants[3]!).runs.handle('r').append('RunStarted');
       await store.forTenant(tenants[4]!).agents.savePlannerEvent('t', plannerEvent());
       let pages = 0;
-      // A store in use may have thousands of tenants: after some small pages the rest is read in large ones.
+      // A store in use may have thousands of tenants, so after some small pages the rest is read in large ones.
       const limit = () => (pages++ < MOST_SMALL_PAGES ? 3 : 1_000);
       const listed = await allPages((cursor) => store.admin.listTenants({ cursor, limit: limit() }));
       expectEqual(
@@ -59,7 +59,7 @@ export const LISTING_CASES: readonly ConformanceCase[] = [
   }),
   adminCase({
     id: 'general/admin-reads-pauses',
-    title: 'an operator reads the payload of a waiting pause without consuming it; other pauses have none to read',
+    title: 'an operator reads the payload of a waiting pause without consuming it; other pauses return null',
     proves: ['AGT-4'],
     async run({ store, tenant, tenantId, id }) {
       const token = id('token');

@@ -28,7 +28,7 @@ async function fill({ agents, artifacts }: Store, session: string): Promise<void
   await artifacts.putText(`only of ${session}`, { scope, ttl: null });
 }
 
-/** Counts everything the store has of a session. */
+/** Counts all data that the store has of a session. */
 async function countsOf({ agents, artifacts }: Store, session: string) {
   const trace = `trace of ${session}`;
   const { items } = await artifacts.list({ sessionId: session });
@@ -62,6 +62,65 @@ const ALL = {
 const NONE = Object.fromEntries(Object.keys(ALL).map((part) => [part, 0])) as typeof ALL;
 
 export const SESSION_ERASURE_CASES: readonly ConformanceCase[] = [
+  {
+    ...adminCase({
+      id: 'general/erased-sessions-take-their-bindings',
+      title: 'erasing a session removes the bindings that name it as router session, whatever their trace',
+      proves: ['AGT-13'],
+      async run({ tenant, id }) {
+        const [session, neighbour] = [id('session'), id('session')];
+        const [one, two, theirs, marked] = [id('trace'), id('trace'), id('trace'), id('trace')];
+        for (const traceId of [one, two, marked])
+          await tenant.agents.saveRemoteBinding(binding(traceId, { routerSessionId: session }));
+        await tenant.agents.markBindingTerminal({ traceId: marked, contextId: 'context', taskId: 'task' });
+        await tenant.agents.saveRemoteBinding(binding(theirs, { routerSessionId: neighbour }));
+        await tenant.agents.saveRemoteBinding(binding(one, { taskId: 'of no session' }));
+        const { removed } = await tenant.admin.eraseSession(session);
+        expectEqual(removed, { bindings: 3 }, 'the report counts the bindings');
+        expectEqual(await tenant.agents.listBindings(session), [], 'the session has none');
+        for (const traceId of [two, marked])
+          expectEqual(await tenant.agents.listRemoteBindings(traceId), [], 'the trace has no binding');
+        expectEqual((await tenant.agents.listRemoteBindings(one)).length, 1, 'a binding of no session stays');
+        expectEqual((await tenant.agents.listBindings(neighbour)).length, 1, 'another session keeps its own');
+        expectEqual((await tenant.admin.eraseSession(session)).removed, {}, 'a second call finds nothing');
+      },
+    }),
+    needs: ['admin', 'bindings'],
+  },
+  {
+    ...adminCase({
+      id: 'general/moved-bindings-survive-an-erasure',
+      title: 'a binding that a writer moves to another session survives the concurrent erasure of its first session',
+      proves: ['AGT-13'],
+      async run(bench) {
+        const { tenant, tenantId, id } = bench;
+        const writer = (await bench.peer()).forTenant(tenantId).agents;
+        for (let round = 0; round < 3; round++) {
+          const [erased, kept] = [id('session'), id('session')];
+          const moved = Array.from({ length: 30 }, (_, n) => binding(`trace ${n} of ${kept}`));
+          for (const it of moved) await tenant.agents.saveRemoteBinding({ ...it, routerSessionId: erased });
+          const move = async () => {
+            for (const it of moved) await writer.saveRemoteBinding({ ...it, routerSessionId: kept });
+          };
+          await Promise.all([tenant.admin.eraseSession(erased), move()]);
+          expectEqual(await tenant.agents.listBindings(erased), [], 'nothing is left in the erased session');
+          const listed = await tenant.agents.listBindings(kept);
+          expectEqual(
+            listed.map(({ traceId }) => traceId).reverse(),
+            moved.map(({ traceId }) => traceId),
+            'every moved binding is in its new session',
+          );
+          for (const { traceId } of moved)
+            expectEqual(
+              (await tenant.agents.listRemoteBindings(traceId)).length,
+              1,
+              'the binding is listed in its trace',
+            );
+        }
+      },
+    }),
+    needs: ['admin', 'bindings'],
+  },
   adminCase({
     id: 'general/erased-sessions-leave-nothing',
     title: 'erasing a session removes all of its data and leaves other sessions unchanged',
@@ -83,7 +142,7 @@ export const SESSION_ERASURE_CASES: readonly ConformanceCase[] = [
   {
     ...adminCase({
       id: 'general/erased-sessions-leave-a-mark',
-      title: 'erasing a session leaves a mark with the time and without the session id, so that copies can follow',
+      title: 'erasing a session leaves a record of the time without the session id, so that copies can repeat it',
       proves: ['COPY-1'],
       async run({ tenant, id }) {
         const session = id('session');

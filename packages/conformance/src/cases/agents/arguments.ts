@@ -1,4 +1,4 @@
-/** Bad arguments: every method refuses them with a typed error that names the field, and writes nothing (GEN-1). */
+/** Invalid arguments: every method refuses them with a typed error that names the field, and writes nothing (GEN-1). */
 import type { AgentStore, Capability } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -73,8 +73,42 @@ const METHODS: Method[] = [
   {
     name: 'save-remote-binding',
     capability: 'bindings',
-    bad: { '': NO_OBJECTS, traceId: BAD_TEXTS, contextId: BAD_OPTIONAL_TEXTS, taskId: BAD_TEXTS, agentUrl: BAD_TEXTS },
+    bad: {
+      '': NO_OBJECTS,
+      traceId: BAD_TEXTS,
+      contextId: BAD_OPTIONAL_TEXTS,
+      taskId: BAD_TEXTS,
+      agentUrl: BAD_TEXTS,
+      routerSessionId: BAD_OPTIONAL_TEXTS,
+      remoteSkill: BAD_OPTIONAL_TEXTS,
+      tenantId: BAD_OPTIONAL_TEXTS,
+      userId: BAD_OPTIONAL_TEXTS,
+      lastRemoteTaskId: BAD_OPTIONAL_TEXTS,
+      isTerminal: [1, 0, 'true', {}],
+    },
     call: (agents, id, field, value) => agents.saveRemoteBinding(withField(binding(id), field, value)),
+    written: async (agents, id) => (await agents.listRemoteBindings(id)).length > 0,
+  },
+  {
+    name: 'find-binding',
+    capability: 'bindings',
+    bad: {
+      '': NO_OBJECTS,
+      routerSessionId: BAD_TEXTS,
+      agentUrl: BAD_TEXTS,
+      remoteSkill: BAD_TEXTS,
+      tenantId: BAD_OPTIONAL_TEXTS,
+      userId: BAD_OPTIONAL_TEXTS,
+    },
+    call: (agents, id, field, value) =>
+      agents.findBinding(withField({ routerSessionId: id, agentUrl: 'https://a', remoteSkill: 's' }, field, value)),
+  },
+  {
+    name: 'mark-binding-terminal',
+    capability: 'bindings',
+    bad: { '': NO_OBJECTS, traceId: BAD_TEXTS, contextId: BAD_OPTIONAL_TEXTS, taskId: BAD_TEXTS },
+    call: (agents, id, field, value) =>
+      agents.markBindingTerminal(withField({ traceId: id, contextId: null, taskId: 'task' }, field, value)),
     written: async (agents, id) => (await agents.listRemoteBindings(id)).length > 0,
   },
   {
@@ -213,7 +247,7 @@ export const ARGUMENT_CASES: ConformanceCase[] = METHODS.map(({ name, capability
     capability,
   )({
     id: `agents/arguments/${name}`,
-    title: `${name} refuses bad arguments, names the argument and writes nothing`,
+    title: `${name} refuses invalid arguments, names the argument and writes nothing`,
     proves: ['GEN-1', 'AGT-1'],
     async run(bench) {
       const { agents } = bench.tenant;

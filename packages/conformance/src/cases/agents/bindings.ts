@@ -5,7 +5,7 @@ import { binding, casesOf, inOrder, peerAgents } from './samples.ts';
 
 const bindings = casesOf('agents', 'bindings');
 
-/** The document promises no order of bindings, so the cases sort them. */
+/** The document does not define an order of bindings, so the cases sort them. */
 function sorted(list: RemoteBinding[]): RemoteBinding[] {
   const key = (item: RemoteBinding) => JSON.stringify([item.contextId, item.taskId]);
   return [...list].sort((a, b) => (key(a) < key(b) ? -1 : 1));

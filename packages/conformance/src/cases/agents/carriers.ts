@@ -1,11 +1,11 @@
 /** Every way a JSON value enters and leaves the agent store, for the promises common to all of them. */
 import type { AgentStore, Capability, JsonObject, StoreLimits } from '@tidemark/core';
-import { flowEvent, plannerEvent, steering, task, update } from './samples.ts';
+import { binding, flowEvent, plannerEvent, steering, task, update } from './samples.ts';
 
 export interface Carrier {
   name: string;
   capability: Capability;
-  /** The clause of document 000 about it. */
+  /** Its clause in document 000. */
   clause: string;
   /** The store limit that bounds it. Absent if the value is cut to size instead. */
   limit?: keyof StoreLimits;
@@ -28,6 +28,16 @@ export const CARRIERS: readonly Carrier[] = [
     field: 'payload',
     save: (agents, id, payload) => agents.saveEvent(flowEvent(id, { payload })),
     load: async (agents, id) => (await agents.loadHistory(id))[0]?.payload,
+  },
+  {
+    name: 'binding',
+    capability: 'bindings',
+    clause: '000 save_remote_binding',
+    limit: 'documentBytes',
+    objectOnly: true,
+    field: 'metadata',
+    save: (agents, id, metadata) => agents.saveRemoteBinding(binding(id, { metadata })),
+    load: async (agents, id) => (await agents.listRemoteBindings(id))[0]?.metadata ?? undefined,
   },
   {
     name: 'pause',

@@ -29,8 +29,16 @@ export const EVENT_CASES = [
     async run(bench) {
       const unknown = bench.id('unknown');
       expectEqual(await bench.tenant.agents.loadHistory(unknown), [], 'an unknown trace has an empty history');
-      expectEqual(await bench.tenant.agents.loadHistory(null), [], 'no events without a trace is an empty history');
-      expectEqual(await all(bench.tenant.agents.readHistory(unknown)), [], 'an unknown trace iterates over nothing');
+      expectEqual(
+        await bench.tenant.agents.loadHistory(null),
+        [],
+        'the history of events without a trace is empty if there are none',
+      );
+      expectEqual(
+        await all(bench.tenant.agents.readHistory(unknown)),
+        [],
+        'iterating over an unknown trace yields nothing',
+      );
     },
   }),
 
@@ -63,7 +71,7 @@ export const EVENT_CASES = [
       const times = [1_702_857_600.123457, 1_702_857_600.123456, 1e-7, 0];
       await inOrder(times, (ts) => bench.tenant.agents.saveEvent(flowEvent(traceId, { ts })));
       const loaded = (await bench.tenant.agents.loadHistory(traceId)).map((event) => event.ts);
-      expectEqual(loaded, [...times].reverse(), 'microseconds of ts neither vanish nor lose their order');
+      expectEqual(loaded, [...times].reverse(), 'microseconds of ts are kept and ordered');
     },
   }),
 
@@ -125,7 +133,7 @@ export const EVENT_CASES = [
       expectEqual(
         (await agents.loadHistory(traceId)).length,
         changes.length,
-        'one differing field makes another event',
+        'an event that differs in one field is stored separately',
       );
     },
   }),
@@ -192,7 +200,7 @@ export const EVENT_CASES = [
       const { agents } = bench.tenant;
       const traceId = bench.id('trace');
       const good = flowEvent(traceId);
-      await expectCode('INVALID_PAYLOAD', 'a bad event refuses its batch', () =>
+      await expectCode('INVALID_PAYLOAD', 'one invalid event rejects the whole batch', () =>
         agents.saveEvents([good, flowEvent(traceId, { payload: { n: Number.NaN } })]),
       );
       const many = Array.from({ length: 1_001 }, (_, n) => flowEvent(traceId, { ts: n }));
@@ -200,7 +208,7 @@ export const EVENT_CASES = [
         agents.saveEvents(many),
       );
       expectField(error, 'events');
-      expectEqual(await agents.loadHistory(traceId), [], 'a refused batch leaves nothing behind');
+      expectEqual(await agents.loadHistory(traceId), [], 'a rejected batch stores nothing');
     },
   }),
 
@@ -211,7 +219,8 @@ export const EVENT_CASES = [
     async run(bench) {
       const { agents } = bench.tenant;
       const traceId = bench.id('trace');
-      // Equal times across possible page boundaries of an engine: a page must continue by position, not by ts alone.
+      // Equal times across possible page boundaries of an engine, because a page must continue by position and not by
+      // ts alone.
       const sent = Array.from({ length: 2_000 }, (_, n) =>
         flowEvent(traceId, { ts: Math.floor(n / 700), payload: { n } }),
       );

@@ -28,7 +28,7 @@ const SEPARATORS = [
   '","',
 ];
 
-/** Pairs of ids that are equal once joined by a separator, split at different positions. */
+/** Pairs of ids that become equal when they are joined with a separator. */
 const COLLIDING_PAIRS: readonly (readonly [string, string])[] = SEPARATORS.flatMap((s) => [
   [`a${s}b`, 'c'],
   ['a', `b${s}c`],
@@ -66,6 +66,14 @@ const PAIRED: {
     capability: 'bindings',
     save: (agents, traceId, taskId) => agents.saveRemoteBinding(binding(traceId, { contextId: null, taskId })),
     list: async (agents, traceId) => (await agents.listRemoteBindings(traceId)).map((item) => item.taskId),
+  },
+  {
+    name: 'router-session-and-binding-trace',
+    capability: 'bindings',
+    save: (agents, routerSessionId, traceId) =>
+      agents.saveRemoteBinding(binding(traceId, { routerSessionId, taskId: routerSessionId })),
+    list: async (agents, routerSessionId) =>
+      (await agents.listBindings(routerSessionId)).map((item) => item.traceId).reverse(),
   },
   {
     name: 'context-and-binding-task',
@@ -121,7 +129,7 @@ export const HOSTILE_ID_CASES: ConformanceCase[] = [
           const error = await expectCode('INVALID_ARGUMENT', `an id that is ${name} is refused`, () =>
             carrier.save(bench.tenant.agents, id as string, {}),
           );
-          expectEqual(error.retryable, false, 'and it is not retryable');
+          expectEqual(error.retryable, false, 'the error is not retryable');
           await expectCode('INVALID_ARGUMENT', `reading with an id that is ${name} is refused`, () =>
             carrier.load(bench.tenant.agents, id as string),
           );
@@ -182,7 +190,7 @@ export const HOSTILE_ID_CASES: ConformanceCase[] = [
         expectEqual(
           own.map((item) => item.taskId),
           [sinceId],
-          'and a task of that name has one update',
+          'a task of that name has one update',
         );
       }
     },

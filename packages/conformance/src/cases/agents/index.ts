@@ -1,5 +1,6 @@
 import type { ConformanceCase } from '../../kit.ts';
 import { ARGUMENT_CASES } from './arguments.ts';
+import { BINDING_SESSION_CASES } from './binding-sessions.ts';
 import { BINDING_CASES } from './bindings.ts';
 import { EVENT_CASES } from './events.ts';
 import { FULL_PAGE_CASES } from './full-pages.ts';
@@ -22,6 +23,7 @@ import { UPDATE_CASES } from './updates.ts';
 export const AGENT_CASES: readonly ConformanceCase[] = [
   ...EVENT_CASES,
   ...BINDING_CASES,
+  ...BINDING_SESSION_CASES,
   ...PAUSE_CASES,
   ...PAUSE_CLAIM_CASES,
   ...PAUSE_ENDING_CASES,

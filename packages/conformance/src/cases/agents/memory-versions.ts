@@ -5,7 +5,7 @@ import { casesOf, memoryState, peerAgents } from './samples.ts';
 
 const memory = casesOf('agents', 'memory');
 
-/** More requests than a state has to keep itself. */
+/** More requests than a state has to remember itself. */
 const MANY = 90;
 
 export const MEMORY_VERSION_CASES = [

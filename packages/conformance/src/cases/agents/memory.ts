@@ -114,7 +114,7 @@ export const MEMORY_CASES = [
 
   memory({
     id: 'agents/memory/concurrent-saves-count',
-    title: 'Concurrent saves each get a version of their own',
+    title: 'Concurrent saves each get their own version',
     proves: ['AGT-5'],
     async run(bench) {
       const key = bench.id('key');

@@ -208,7 +208,7 @@ export const PAUSE_CLAIM_CASES = [
 
   claims({
     id: 'agents/pauses/foreign-claims-change-nothing',
-    title: 'A claim id that is not the current one changes nothing',
+    title: 'A claim id other than the current one changes nothing',
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;

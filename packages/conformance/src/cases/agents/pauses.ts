@@ -1,4 +1,4 @@
-/** Pause tokens: loaded once, gone at the millisecond of their expiry, never shown (AGT-4). */
+/** Pause tokens: loaded once, gone in the millisecond of their expiry, and never shown (AGT-4). */
 import { createHash } from 'node:crypto';
 import type { PauseInfo } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
@@ -66,7 +66,7 @@ export const PAUSE_CASES = [
 
   pauses({
     id: 'agents/pauses/gone-at-its-millisecond',
-    title: 'A pause exists until its expiry and is gone from that millisecond on',
+    title: 'A pause exists until its expiry and is gone from that millisecond onwards',
     proves: ['000 load_planner_state', 'AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;

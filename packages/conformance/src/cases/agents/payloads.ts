@@ -85,7 +85,7 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
 
     cases({
       id: `agents/payloads/${name}/copied-in-and-out`,
-      title: 'Stored values are copies, and so are returned values',
+      title: 'Stored and returned values are copies',
       proves: ['GEN-4'],
       async run(bench) {
         const { agents } = bench.tenant;
@@ -134,7 +134,7 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
         const { agents } = bench.tenant;
         const limitBytes = bench.store.info.limits[limit];
         const [large, larger] = [bench.id(), bench.id()];
-        // Two bytes per letter: a limit that counts characters would accept twice as much.
+        // Two bytes per letter, because a limit that counts characters would accept twice as much.
         const fits = { text: 'é'.repeat(limitBytes / 2 - 1_024) };
         await carrier.save(agents, large, fits);
         expect(
@@ -144,7 +144,7 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
         const error = await expectCode('PAYLOAD_TOO_LARGE', 'more than the limit is refused', () =>
           carrier.save(agents, larger, { text: 'é'.repeat(limitBytes / 2) }),
         );
-        expect(!error.retryable, 'and it is not retryable');
+        expect(!error.retryable, 'the error is not retryable');
         await expectNothing(carrier, agents, larger);
       },
     }),

@@ -26,7 +26,11 @@ export const PLANNER_EVENT_CASES = [
     async run(bench) {
       const traceId = bench.id('unknown');
       expectEqual(await bench.tenant.agents.listPlannerEvents(traceId), [], 'an unknown trace is empty');
-      expectEqual(await all(bench.tenant.agents.readPlannerEvents(traceId)), [], 'and iterates over nothing');
+      expectEqual(
+        await all(bench.tenant.agents.readPlannerEvents(traceId)),
+        [],
+        'iterating over an unknown trace yields nothing',
+      );
     },
   }),
 

@@ -21,7 +21,7 @@ export function casesOf(domain: Domain, ...needs: Capability[]): (body: CaseBody
   return (body) => ({ ...body, domain, needs });
 }
 
-/** Returns the agents of the same tenant as another client of the same data. */
+/** Returns the agents of the same tenant as seen by another client of the same data. */
 export async function peerAgents(bench: Bench): Promise<AgentStore> {
   return (await bench.peer()).forTenant(bench.tenantId).agents;
 }
@@ -139,7 +139,7 @@ export function expectField(error: TidemarkError, field: string): void {
   expect(named, `the error names the field ${field}, not ${error.field}: ${error.message}`);
 }
 
-/** Calls one after the other, so that order of arrival is list order. */
+/** Makes the calls one after the other, so that the order of arrival is the order of the list. */
 export async function inOrder<T>(items: readonly T[], call: (item: T) => Promise<unknown>): Promise<void> {
   for (const item of items) await call(item);
 }

@@ -1,6 +1,4 @@
-/**
- * Updates and steering are the same list with different items (AGT-7): these cases are written once and run on both.
- */
+/** Updates and steering are the same kind of list with different items (AGT-7), so these cases run on both. */
 import type { AgentStore, Capability, SessionListOptions, SessionPage } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -51,7 +49,11 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
         const { agents } = bench.tenant;
         const unknown = bench.id('unknown');
         expectEqual(await list(agents, unknown), [], 'an unknown session is empty');
-        expectEqual(await list(agents, unknown, { sinceId: 'x', taskId: 'y' }), [], 'with a cursor and a task too');
+        expectEqual(
+          await list(agents, unknown, { sinceId: 'x', taskId: 'y' }),
+          [],
+          'an unknown session is empty with a cursor and a task, too',
+        );
       },
     }),
 
@@ -67,14 +69,18 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
           ['u2', 'u3'],
           'the item of the cursor is not repeated',
         );
-        expectEqual(await list(agents, sessionId, { sinceId: 'u3' }), [], 'after the last there is nothing');
-        expectEqual((await page(agents, sessionId, { sinceId: 'u3' })).cursorFound, true, 'and the cursor is known');
+        expectEqual(await list(agents, sessionId, { sinceId: 'u3' }), [], 'there is nothing after the last item');
+        expectEqual(
+          (await page(agents, sessionId, { sinceId: 'u3' })).cursorFound,
+          true,
+          'the cursor of the last item is known',
+        );
       },
     }),
 
     cases({
       id: `agents/${name}/unknown-cursor-starts-over`,
-      title: 'An unknown cursor starts from the beginning, and the page says so',
+      title: 'An unknown cursor starts from the beginning, and the page reports it',
       proves: [listing, 'AGT-7'],
       async run(bench) {
         const { agents } = bench.tenant;
@@ -92,7 +98,11 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
             'the page reports that the cursor was not found',
           );
         }
-        expectEqual((await page(agents, sessionId)).cursorFound, true, 'without a cursor none is reported as missing');
+        expectEqual(
+          (await page(agents, sessionId)).cursorFound,
+          true,
+          'without a cursor, no cursor is reported as missing',
+        );
         expectEqual(
           (await page(agents, other, { sinceId: 'elsewhere' })).cursorFound,
           true,
@@ -103,7 +113,7 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
 
     cases({
       id: `agents/${name}/oldest-first-and-limit-cuts-the-end`,
-      title: 'The oldest items come first, and limit cuts off the newest',
+      title: 'The oldest items come first, and the limit cuts off the newest',
       proves: [listing, 'AGT-7'],
       async run(bench) {
         const { agents } = bench.tenant;
@@ -118,7 +128,11 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
           ['u3', 'u4'],
           'after a cursor the next items are returned',
         );
-        expectEqual(await list(agents, sessionId, { sinceId: 'u4', limit: 2 }), ['u5'], 'and then the remaining items');
+        expectEqual(
+          await list(agents, sessionId, { sinceId: 'u4', limit: 2 }),
+          ['u5'],
+          'the next page has the remaining items',
+        );
       },
     }),
 
@@ -291,7 +305,7 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
           const items = await list(clients[1]!, sessionId, { sinceId, limit: 7 });
           seen.push(...items);
           if (items.length > 0) last = false;
-          // A store that never leaves the microtask queue must not starve the writers.
+          // Prevents a store that never leaves the microtask queue from starving the writers.
           await new Promise((resolve) => setImmediate(resolve));
           expect(seen.length <= 100, 'nothing is seen twice');
         }

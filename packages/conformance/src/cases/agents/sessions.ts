@@ -1,6 +1,4 @@
-/**
- * Sessions: created by the first record that names them, listed in order, deleted with their own data and nothing else.
- */
+/** Sessions: created by their first record, listed in order, and deleted with only their own data. */
 import type { AgentStore, Capability } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -76,7 +74,7 @@ export const SESSION_CASES: ConformanceCase[] = [
       capability,
     )({
       id: `agents/sessions/known-from-${capability}`,
-      title: `A session is known from its ${capability}`,
+      title: `A session exists once it has ${capability}`,
       proves: ['000 list_tasks', 'AGT-1'],
       async run(bench) {
         const sessionId = bench.id('session');
@@ -130,7 +128,7 @@ export const SESSION_CASES: ConformanceCase[] = [
 
   removals({
     id: 'agents/sessions/deleted-whole',
-    title: 'Deleting a session removes all of its data and reports how much',
+    title: 'Deleting a session removes all of its data and reports the counts',
     proves: ['000 list_tasks', 'AGT-9', 'AGT-10'],
     async run(bench) {
       const { agents } = bench.tenant;
@@ -196,7 +194,7 @@ export const SESSION_CASES: ConformanceCase[] = [
     'memory',
   )({
     id: 'agents/sessions/deleted-without-pauses-and-memory',
-    title: 'Deleting a session keeps pauses and memory, which have lifetimes of their own',
+    title: 'Deleting a session keeps pauses and memory, which have their own lifetimes',
     proves: ['AGT-4', 'AGT-5'],
     async run(bench) {
       const { agents } = bench.tenant;

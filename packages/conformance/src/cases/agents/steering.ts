@@ -1,4 +1,4 @@
-/** Steering: the cursor rules shared with updates, then the sanitising of untrusted payloads (AGT-8). */
+/** Steering: the cursor rules that updates share, then the sanitising of untrusted payloads (AGT-8). */
 import type { JsonObject, SteeringEvent, SteeringEventType } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
 import type { Bench } from '../../kit.ts';
@@ -100,7 +100,7 @@ const OVERSIZED: Record<string, JsonObject> = {
   },
 };
 
-/** Payloads exactly at each limit, which nothing may be cut from. */
+/** Payloads exactly at each limit, which must not be cut. */
 const FITTING: Record<string, JsonObject> = {
   empty: {},
   'the longest text': { text: 'x'.repeat(LIMITS.codePoints) },
@@ -125,7 +125,7 @@ export const STEERING_CASES = [
       );
       await inOrder(sent, (one) => bench.tenant.agents.saveSteering(one));
       expectEqual(await bench.tenant.agents.listSteering(sessionId), sent, 'events of every type come back as saved');
-      expectEqual((await bench.tenant.agents.listSteeringPage(sessionId)).items, sent, 'also page by page');
+      expectEqual((await bench.tenant.agents.listSteeringPage(sessionId)).items, sent, 'pages return the same items');
     },
   }),
 

@@ -43,7 +43,11 @@ export const TASK_CASES = [
     async run(bench) {
       const sessionId = bench.id('unknown');
       expectEqual(await bench.tenant.agents.listTasks(sessionId), [], 'an unknown session has no tasks');
-      expectEqual(await all(bench.tenant.agents.readTasks(sessionId)), [], 'and iterates over nothing');
+      expectEqual(
+        await all(bench.tenant.agents.readTasks(sessionId)),
+        [],
+        'iterating over an unknown session yields nothing',
+      );
     },
   }),
 
@@ -197,7 +201,7 @@ export const TASK_CASES = [
     async run(bench) {
       const { agents } = bench.tenant;
       const sessionId = bench.id('session');
-      // Ids in another order than the saves, so that the two orders cannot be confused.
+      // Ids in a different order from the saves, so that the two orders cannot be confused.
       const ids = Array.from({ length: 250 }, (_, n) => `task-${(n * 37) % 250}`);
       await inOrder(ids, (taskId) => agents.saveTask(task(sessionId, { taskId, createdAt: at(7) })));
       await agents.saveTask(task(sessionId, { taskId: 'earlier', createdAt: at(6) }));

@@ -97,8 +97,14 @@ export const TENANT_CASES: ConformanceCase[] = [
     proves: ['GEN-10', 'AGT-3'],
     async run(bench) {
       const [mine, theirs] = twoTenants(bench);
-      await mine.saveRemoteBinding(binding('trace'));
+      const worker = { routerSessionId: 'session', agentUrl: 'https://worker.example', remoteSkill: 'translate' };
+      await mine.saveRemoteBinding(binding('trace', worker));
       expectEqual(await theirs.listRemoteBindings('trace'), [], 'another tenant lists nothing');
+      expectEqual(await theirs.listBindings('session'), [], 'another tenant lists nothing of the session');
+      expectEqual(await theirs.findBinding(worker), null, 'another tenant finds nothing');
+      const key = { traceId: 'trace', contextId: 'context', taskId: 'task' };
+      expectEqual(await theirs.markBindingTerminal(key), false, 'another tenant marks nothing');
+      expectEqual(await mine.findBinding(worker), binding('trace', worker), 'the binding is as it was');
     },
   }),
 

@@ -137,7 +137,11 @@ export const TRAJECTORY_CASES = [
       const saved = Array.from({ length: 53 }, (_, n) => `trace-${n}`);
       await inOrder(saved, (traceId) => agents.saveTrajectory(traceId, sessionId, trajectory(traceId)));
       const recent = [...saved].reverse();
-      expectEqual(await agents.listTraces(sessionId), recent.slice(0, 50), 'by default the 50 most recent');
+      expectEqual(
+        await agents.listTraces(sessionId),
+        recent.slice(0, 50),
+        'by default the 50 most recent traces are listed',
+      );
       expectEqual(await agents.listTraces(sessionId, 1), recent.slice(0, 1), 'with a limit of 1 the most recent');
       expectEqual(await agents.listTraces(sessionId, 10_000), recent, 'a high limit returns all traces');
       for (const limit of [0, -1, 10_001, 1.5, Number.NaN, '5' as unknown as number]) {

@@ -1,4 +1,4 @@
-/** Updates of a session: the cursor rules shared with steering, then the rules of updates alone (AGT-7). */
+/** Updates of a session: the cursor rules that steering shares, then the rules that apply only to updates (AGT-7). */
 
 import type { StateUpdate, UpdateType } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -51,7 +51,7 @@ export const UPDATE_CASES = [
         sent,
         'updates of every type and content come back as saved',
       );
-      expectEqual((await bench.tenant.agents.listUpdatesPage(sessionId)).items, sent, 'also page by page');
+      expectEqual((await bench.tenant.agents.listUpdatesPage(sessionId)).items, sent, 'pages return the same items');
     },
   }),
 
@@ -112,7 +112,7 @@ export const UPDATE_CASES = [
 
   updates({
     id: 'agents/updates/cut-tails-join',
-    title: 'A tail that is cut repeatedly and resumed after the last update has no gap and no repeat',
+    title: 'A tail that is interrupted repeatedly and resumed after the last update has no gaps or repeats',
     proves: ['AGT-7'],
     async run(bench) {
       const { agents } = bench.tenant;

@@ -7,7 +7,7 @@ import { stopwatch } from '../stopwatch.ts';
 import { bytesOf, expectThere, inPieces, sameBytes } from './samples.ts';
 
 const GRACE = 1_500;
-/** One chunk and several: engines may store them differently. */
+/** One chunk and several, because engines may store them differently. */
 const SIZES = [3_000, 300_000];
 const SHARED = 4;
 const MOST_PUTS = 20;
@@ -23,7 +23,7 @@ async function expectReadable(store: ArtifactStore, ref: ArtifactRef, bytes: Uin
   expect(sameBytes(await store.get(ref.id), bytes), `an acknowledged artifact is readable ${when}`);
 }
 
-/** Retries a put whose upload was swept: it stores nothing and says so. */
+/** Retries a put whose upload was swept, which stores nothing and fails. */
 async function untilStored(put: () => Promise<ArtifactRef>): Promise<ArtifactRef> {
   for (let tries = 1; ; tries++) {
     try {

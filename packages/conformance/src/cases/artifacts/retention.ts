@@ -15,7 +15,7 @@ const artifacts = casesOf('artifacts', 'artifacts');
 export const RETENTION_CASES: ConformanceCase[] = [
   artifacts({
     id: 'artifacts/gone-at-its-millisecond',
-    title: 'An artifact exists until its expiry and is gone from that millisecond on',
+    title: 'An artifact exists until its expiry and is gone from that millisecond onwards',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -93,7 +93,7 @@ export const RETENTION_CASES: ConformanceCase[] = [
         refs.push(await (few ?? bench.tenant).artifacts.putText(`text ${n}`, { scope }));
         await bench.pass(5);
       }
-      // Without limits of its own the case can only show that the default is not small.
+      // If the case cannot set limits, it can only show that the default is not small.
       for (const [n, ref] of refs.entries()) await expectThere(bench.tenant.artifacts, ref, few === null || n >= 2);
       await expectThere(bench.tenant.artifacts, scoped, true);
       const none = bench.withRetention({ maxUnscopedCount: 3, maxUnscopedBytes: 1_000, strategy: 'none' });

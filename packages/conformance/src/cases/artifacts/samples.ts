@@ -38,7 +38,7 @@ export async function listed(store: ArtifactStore, scope?: ArtifactScope): Promi
   return (await allPages((cursor) => store.list(scope, { cursor, limit: 3 }))).map((ref) => ref.id);
 }
 
-/** Expects that a reference exists, or does not, by every kind of read. */
+/** Checks with every kind of read whether a reference exists. */
 export async function expectThere(
   store: ArtifactStore,
   ref: ArtifactRef,

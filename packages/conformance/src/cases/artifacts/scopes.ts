@@ -27,7 +27,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/same-bytes-two-sessions-two-references',
-    title: 'The same bytes in two sessions are two references, each with its own name',
+    title: 'The same bytes in two sessions are two references, with separate names',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -119,7 +119,11 @@ export const SCOPE_CASES: ConformanceCase[] = [
       await expectThere(store, unscoped, true, { sessionId: null });
       for (const scope of [{ sessionId: 'any' }, { traceId: 'any' }, { userId: 'any' }, { sessionId: 'null' }]) {
         await expectThere(store, unscoped, false, scope);
-        expectEqual(await store.delete(unscoped.id, { scope }), false, 'it cannot be deleted with a scope');
+        expectEqual(
+          await store.delete(unscoped.id, { scope }),
+          false,
+          'an artifact without a scope cannot be deleted with one',
+        );
       }
     },
   }),
@@ -209,7 +213,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/tenants-are-apart',
-    title: "A tenant never sees, lists or deletes another's artifacts",
+    title: 'A tenant never sees, lists or deletes artifacts of another tenant',
     proves: ['GEN-10', 'AGT-11'],
     async run(bench) {
       const mine = bench.tenant.artifacts;

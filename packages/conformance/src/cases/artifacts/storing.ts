@@ -78,7 +78,7 @@ export const STORING_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/references-come-back-whole',
-    title: 'A reference is returned with everything it was stored with',
+    title: 'A reference is returned with all its metadata',
     proves: ['AGT-11', '000 artifact_store'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -121,13 +121,13 @@ export const STORING_CASES: ConformanceCase[] = [
         ];
         expectEqual<unknown>(answers, [null, null, null, false, false], 'an unknown id has nothing');
       }
-      expectEqual((await store.list()).items, [], 'and nothing is listed');
+      expectEqual((await store.list()).items, [], 'nothing is listed');
     },
   }),
 
   artifacts({
     id: 'artifacts/copied-in-and-out',
-    title: 'Stored bytes are copies, and so are returned bytes',
+    title: 'Stored and returned bytes are copies',
     proves: ['AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -162,7 +162,7 @@ export const STORING_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/bad-arguments-are-refused',
-    title: 'Bad arguments are refused by name and nothing is stored',
+    title: 'Invalid arguments are refused by name and nothing is stored',
     proves: ['GEN-1', 'GEN-5', 'AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -191,7 +191,7 @@ export const STORING_CASES: ConformanceCase[] = [
         await expectCode('INVALID_ARGUMENT', `an id that is ${name} is refused`, () => store.get(id as string));
       }
       expectField(
-        await expectCode('INVALID_ARGUMENT', 'a text is not bytes', () => store.putBytes('text' as never)),
+        await expectCode('INVALID_ARGUMENT', 'text is not accepted as bytes', () => store.putBytes('text' as never)),
         'bytes',
       );
       for (const text of [7 as never, 'a lone \ud800']) {

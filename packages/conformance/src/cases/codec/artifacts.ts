@@ -1,4 +1,4 @@
-/** Artifacts through a codec: bytes of any size, stored beside the same bytes without the codec. */
+/** Artifacts through a codec: bytes of any size, stored together with the same bytes without the codec. */
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { expectParts } from '../artifacts/parts.ts';

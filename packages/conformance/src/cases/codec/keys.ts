@@ -11,7 +11,7 @@ import { keptPayloads } from './kept-payloads.ts';
 export const KEY_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/feed-passes-over-destroyed-keys',
-    title: 'The feed stops at an event whose key was destroyed, or skips it when asked to',
+    title: 'The feed stops at an event whose key was destroyed, or skips it if requested',
     proves: ['GEN-10'],
     needs: ['payloadCodec', 'runs.feed'],
     async run(bench) {

@@ -102,7 +102,7 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
 
   generalCase({
     id: 'general/codec-limits-count-plain-bytes',
-    title: 'The size limit counts plain bytes: a payload of the limit is stored though its encoded form is larger',
+    title: 'The size limit counts plain bytes: a payload at the limit is stored even if its encoded form is larger',
     proves: ['GEN-4'],
     needs: ['payloadCodec', 'runs', 'memory'],
     async run(bench) {

@@ -66,7 +66,7 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/claim-sent-again',
-    title: 'a claim retried with its claim id is the same claim, by key and by type',
+    title: 'a claim retried with its claim id is the same claim, by key or by type',
     proves: ['KV-7', 'GEN-8'],
     async run(bench) {
       const clients = [bench.tenant.jobs, await peerJobs(bench)];
@@ -84,7 +84,7 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/claim-retried-after-the-end',
-    title: 'a claim retried after its job has ended returns that job as it is and takes no other',
+    title: 'a claim retried after its job has ended returns that job in its current state and claims no other',
     proves: ['KV-7', 'GEN-8'],
     async run(bench) {
       const clients = [bench.tenant.jobs, await peerJobs(bench)];

@@ -8,7 +8,7 @@ import { claimed, enqueued, held, nextId, peerJobs, ref, SHORT, seen, TYPE } fro
 export const ENDING_CASES: readonly ConformanceCase[] = [
   jobsCase({
     id: 'jobs/complete-clears-the-lease',
-    title: 'completing a job stores its result and clears its timeout in one step, and can be retried',
+    title: 'completing a job stores its result and clears its timeout in one step; it can be retried',
     proves: ['003 Job completion', 'KV-7', 'GEN-8'],
     async run(bench) {
       const claim = await held(bench, 'job');
@@ -81,7 +81,7 @@ export const ENDING_CASES: readonly ConformanceCase[] = [
       const { jobs } = bench.tenant;
       const back = await jobs.fail(await held(bench, 'slow'), { error: 'busy', delay: '1h' });
       expectEqual(back.runAt! - back.updatedAt, 3_600_000, 'the job shows the end of its delay');
-      expectEqual(await nextId(jobs), null, 'until then the job is not claimed');
+      expectEqual(await nextId(jobs), null, 'the job is not claimed before its delay has passed');
       await jobs.fail(await held(bench, 'quick'), { error: 'busy', delay: SHORT });
       await bench.pass(SHORT);
       expectEqual(await nextId(jobs), 'quick', 'after the delay the job is claimed');

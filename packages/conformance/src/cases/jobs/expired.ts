@@ -1,4 +1,4 @@
-/** Claims with `takeExpired`: a claimer takes a job whose lease has ended, as a sweep would recover it. */
+/** Claims with `takeExpired`: a claimer takes over a job whose lease has expired, under the rules of a sweep. */
 import { type ClaimedJob, isTidemarkError, type Job, type JobStore } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -8,7 +8,7 @@ import { enqueued, held, LONG, overdueIds, peerJobs, ref, SHORT, seen, TYPE } fr
 
 const EVE = { worker: 'eve', lease: LONG, takeExpired: true } as const;
 
-/** Enqueues a job and lets the lease on it end. Returns the claim that is late. */
+/** Enqueues a job, claims it and lets the lease expire. Returns the late claim. */
 async function expired(bench: Bench, taskId: string, more: Parameters<typeof held>[2] = {}): Promise<ClaimedJob> {
   const claim = await held(bench, taskId, more, SHORT);
   await bench.pass(SHORT);
@@ -29,7 +29,8 @@ function expectTakenOver(before: ClaimedJob, claim: ClaimedJob | null): void {
 export const EXPIRED_CASES: readonly ConformanceCase[] = [
   jobsCase({
     id: 'jobs/claims-take-expired-leases',
-    title: 'a claim takes a job whose lease has ended only where asked, counts a retry, and fails it without retries',
+    title:
+      'a claim takes a job whose lease has expired only if requested, counts a retry, and fails the job if none are left',
     proves: ['KV-7', 'KV-8', 'GEN-8'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -150,7 +151,7 @@ export const EXPIRED_CASES: readonly ConformanceCase[] = [
   }),
 ];
 
-/** Claims every job by name and as often by type, from all clients at once. Returns the claims that succeeded. */
+/** Makes as many claims by name as by type, from all clients at once. Returns the claims that succeeded. */
 async function claimAtOnce(clients: readonly JobStore[], late: readonly ClaimedJob[]): Promise<ClaimedJob[]> {
   const claims = late.flatMap(({ taskId }, at) =>
     clients.flatMap((jobs, n) => [

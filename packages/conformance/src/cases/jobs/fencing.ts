@@ -1,4 +1,4 @@
-/** Fencing: a worker that lost its claim gets CLAIM_LOST and changes nothing (KV-7). */
+/** Fencing: the calls of a worker that lost its claim fail with CLAIM_LOST and change nothing (KV-7). */
 import type { JobClaim, JobStore } from '@tidemark/core';
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -67,7 +67,7 @@ export const FENCING_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/made-up-claims',
-    title: 'a made-up claim id changes nothing',
+    title: 'an invented claim id changes nothing',
     proves: ['KV-7'],
     async run(bench) {
       await held(bench, 'job');

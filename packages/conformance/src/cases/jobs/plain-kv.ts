@@ -7,13 +7,13 @@ import { claimed, nextId, overdueIds, overdueJob, ref, SHORT, seen, TYPE } from 
 
 const keyOf = (taskId: string) => `gbe.state.tasks.${TYPE}.${taskId}`;
 
-/** A job as the specification writes it, claimed long ago by a worker that has been silent since. */
+/** A job as the specification writes it, claimed long ago by a worker that no longer responds. */
 const STUCK = { state: 'claimed', task_type: TYPE, worker: 'eve', created_at: 1_000, updated_at: 2_000 };
 
 export const PLAIN_KV_CASES: readonly ConformanceCase[] = [
   jobsCase({
     id: 'jobs/plain-kv-jobs-are-swept',
-    title: 'jobs claimed and moved by compareAndSwap and setFields are found and sent back',
+    title: 'jobs claimed and moved by compareAndSwap and setFields are found and returned to the queue',
     proves: ['003 Worker claiming', '003 Step completion', '003 Sweeper scan', 'KV-8'],
     async run(bench) {
       const { jobs, kv } = bench.tenant;
@@ -65,7 +65,7 @@ export const PLAIN_KV_CASES: readonly ConformanceCase[] = [
       expectEqual(await listed(), [], 'a record without a job state is in no list');
       expectEqual(await jobs.get(ref('b')), null, 'such a record is not a job');
       await kv.put(keyOf('b'), { state: 'pending' }, { ttl: 10 * SHORT });
-      expectEqual(await listed(), ['b'], 'it can become a job again');
+      expectEqual(await listed(), ['b'], 'the record can become a job again');
       await bench.pass(10 * SHORT);
       expectEqual(await listed(), [], 'an expired job is in no list');
       expectEqual(await nextId(jobs), null, 'an expired job is not claimed');
@@ -77,7 +77,7 @@ export const PLAIN_KV_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/hostile-fields',
-    title: 'invalid times, counts or states in a job do no harm: the job is found, claimed and ended',
+    title: 'invalid times, counts or states in a job do no harm: the job can be found, claimed and completed',
     proves: ['KV-7', 'KV-8'],
     async run(bench) {
       const { jobs, kv } = bench.tenant;

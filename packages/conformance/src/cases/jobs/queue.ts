@@ -77,18 +77,22 @@ export const QUEUE_CASES: readonly ConformanceCase[] = [
       const order = ['urgent', 'first', 'second', 'nine', 'old', 'new', 'low', null];
       const given: (string | null)[] = [];
       for (const _ of order) given.push(await nextId(bench.tenant.jobs));
-      expectEqual(given, order, 'jobs of the type are claimed by priority, then age, and then none');
+      expectEqual(given, order, 'jobs of the type are claimed by priority, then age; then none is left');
     },
   }),
   jobsCase({
     id: 'jobs/delayed-until-its-time',
-    title: 'a delayed job cannot be claimed before its time and is ranked by priority from then on',
+    title: 'a delayed job cannot be claimed before its time and is then ranked by priority',
     proves: ['KV-7'],
     async run(bench) {
       const { jobs } = bench.tenant;
       const later = await enqueued(bench, 'later', { delay: '1h', priority: 1000 });
       expectEqual(later.runAt, later.createdAt + 3_600_000, 'the job shows the end of its delay');
-      expectEqual(await jobs.claim(ref('later'), { worker: 'ada' }), null, 'it cannot be claimed by its key');
+      expectEqual(
+        await jobs.claim(ref('later'), { worker: 'ada' }),
+        null,
+        'a delayed job cannot be claimed by its key',
+      );
       expectEqual(await nextId(jobs), null, 'the job is not claimed by type');
       await enqueued(bench, 'soon', { delay: SHORT });
       await bench.pass(SHORT);
@@ -160,7 +164,7 @@ export const QUEUE_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/counts-of-any-size',
-    title: 'retries and steps are read back as written, up to the largest safe integer',
+    title: 'retries and steps are returned as written, up to the largest safe integer',
     proves: ['KV-7'],
     async run(bench) {
       const { jobs } = bench.tenant;

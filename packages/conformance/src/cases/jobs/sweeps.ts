@@ -1,4 +1,4 @@
-/** Sweeps (KV-8): overdue jobs are found through the index and pushed once. */
+/** Sweeps (KV-8): overdue jobs are found through the index and recovered once. */
 import type { JobClaim, OverdueReason } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -61,7 +61,7 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/leased-to-the-millisecond',
-    title: 'a lease is valid until its last millisecond and has expired from then on; so is a delay',
+    title: 'a lease is valid until its last millisecond and has expired from then on; the same applies to a delay',
     proves: ['KV-7', 'KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -180,7 +180,7 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/changed-since-seen',
-    title: 'a job with a heartbeat after the sweep saw it is left alone',
+    title: 'a job is left alone if its heartbeat arrives after the sweep read it',
     proves: ['KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;
@@ -197,7 +197,7 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/renewed-leases-are-not-swept',
-    title: 'a sweep concurrent with heartbeats leaves every job alone whose heartbeat was acknowledged',
+    title: 'a sweep concurrent with heartbeats does not touch any job whose heartbeat was acknowledged',
     proves: ['KV-7', 'KV-8'],
     async run(bench) {
       const [worker, sweeper] = [bench.tenant.jobs, await peerJobs(bench)];
@@ -207,7 +207,7 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
         const sweep = async () => {
           for (const overdue of await sweeper.overdue(TYPE, { threshold: LONG })) await sweeper.recover(overdue);
         };
-        // One after the other, so that some fall between a sweep's read and its write.
+        // Sent one after the other, so that some arrive between a sweep's read and its write.
         const beat = async (claim: JobClaim, turns: number) => {
           for (const _ of upTo(turns)) await new Promise(setImmediate);
           return worker.heartbeat(claim, { lease: LONG }).catch(() => null);
@@ -269,7 +269,7 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/found-until-announced',
-    title: 'a job that a sweep failed is found again until its end was announced',
+    title: 'a job that a sweep failed is found again until its failure is announced',
     proves: ['KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;

@@ -1,4 +1,4 @@
-/** Jobs that wait: a worker parks its job until a time, and anyone wakes a delayed one early. */
+/** Jobs that wait: a worker parks its job until a given time, and any client can wake a delayed job early. */
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { jobsCase } from '../define.ts';

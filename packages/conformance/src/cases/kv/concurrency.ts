@@ -45,7 +45,7 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/counter-loses-no-update',
-    title: 'a counter raised by compare-and-swap from many clients loses no update',
+    title: 'a counter incremented by compare-and-swap from many clients loses no update',
     proves: ['KV-3', '003 compare_and_swap'],
     async run(bench) {
       const clients = await clientsOf(bench);
@@ -96,7 +96,7 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/paging-beside-writers',
-    title: 'paging while others write returns every record that stays exactly once, in order',
+    title: 'paging while others write returns every remaining record exactly once, in order',
     proves: ['KV-4'],
     async run(bench) {
       const clients = await clientsOf(bench);

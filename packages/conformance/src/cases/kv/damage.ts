@@ -1,4 +1,4 @@
-/** Damage: a changed record fails alone and is never returned as valid (KV-12). */
+/** Damage: only the changed record fails, and it is never returned as valid (KV-12). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
@@ -16,7 +16,7 @@ async function damageOne(bench: Bench): Promise<boolean> {
 export const DAMAGE_CASES: readonly ConformanceCase[] = [
   kvCase({
     id: 'kv/damaged-records-are-refused',
-    title: 'every read of a record damaged beneath the store fails with CORRUPT_VALUE until it is stored again',
+    title: 'every read of a record that was damaged in storage fails with CORRUPT_VALUE until it is stored again',
     proves: ['KV-12'],
     async run(bench) {
       if (!(await damageOne(bench))) return;
@@ -30,7 +30,7 @@ export const DAMAGE_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/damage-stays-where-it-is',
-    title: 'reads and scans of other records work beside a damaged one, and pages name the damaged key',
+    title: 'a damaged record does not affect reads and scans of others, and pages list its key',
     proves: ['KV-12'],
     async run(bench) {
       if (!(await damageOne(bench))) return;

@@ -38,7 +38,11 @@ export const FILTER_CASES: readonly ConformanceCase[] = [
           expected,
           `${shown} matches ${expected.join(', ') || 'nothing'}`,
         );
-        expectEqual(await scanKeys(bench.tenant, '', { where: [predicate] }), expected, 'also in a list of predicates');
+        expectEqual(
+          await scanKeys(bench.tenant, '', { where: [predicate] }),
+          expected,
+          'the predicate matches the same keys in a list of predicates',
+        );
       }
       await expectCode('INVALID_ARGUMENT', 'an operator that does not exist is refused', () =>
         scanKeys(bench.tenant, '', { field: 'v', op: 'like' as never, value: 'a' }),
@@ -47,7 +51,7 @@ export const FILTER_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/filter-compares-integers-as-numbers',
-    title: 'order is numeric when both sides are integers of any size, else bytewise',
+    title: 'the order is numeric if both sides are integers of any size, otherwise bytewise',
     proves: ['KV-5', '003 Sweeper scan'],
     async run(bench) {
       const huge = 10n ** 40n;
@@ -156,10 +160,18 @@ export const FILTER_CASES: readonly ConformanceCase[] = [
       const even: ScanFilter = { field: 'even', op: 'eq', value: 'true' };
       const matches = keys.filter((_, n) => n % 2 === 1);
       expectEqual(await paged(10, { where: [], maxResults: 25 }), [[10, 10, 5], keys.slice(0, 25)], 'of all records');
-      expectEqual(await paged(10, { where: [], maxResults: 20 }), [[10, 10], keys.slice(0, 20)], 'of whole pages');
+      expectEqual(
+        await paged(10, { where: [], maxResults: 20 }),
+        [[10, 10], keys.slice(0, 20)],
+        'maxResults limits the matches of whole pages',
+      );
       expectEqual(await paged(10, { where: [], maxResults: 10 }), [[10], keys.slice(0, 10)], 'of one page');
       expectEqual(await paged(4, { ...even, maxResults: 9 }), [[4, 4, 1], matches.slice(0, 9)], 'of matches');
-      expectEqual(await paged(4, { ...even, maxResults: 99 }), [[4, 4, 4, 3], matches], 'when there are fewer');
+      expectEqual(
+        await paged(4, { ...even, maxResults: 99 }),
+        [[4, 4, 4, 3], matches],
+        'a maxResults above the number of matches returns all of them',
+      );
     },
   }),
 ];

@@ -1,4 +1,5 @@
 import type { ConformanceCase } from '../../kit.ts';
+import { BATCH_CASES } from './batches.ts';
 import { CONCURRENCY_CASES } from './concurrency.ts';
 import { DAMAGE_CASES } from './damage.ts';
 import { FILTER_CASES } from './filters.ts';
@@ -16,6 +17,7 @@ export const KV_CASES: readonly ConformanceCase[] = [
   ...TTL_CASES,
   ...SWAP_CASES,
   ...REQUEST_CASES,
+  ...BATCH_CASES,
   ...SCAN_CASES,
   ...RANGE_CASES,
   ...FILTER_CASES,

@@ -1,4 +1,4 @@
-/** Ranges of keys: bounds, direction, keys alone, pages by size, counting and deleting (KV-4). */
+/** Ranges of keys: bounds, direction, key-only scans, pages by size, counting and deleting (KV-4). */
 import type { KvStore } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
@@ -15,7 +15,7 @@ function byBytes(a: string, b: string): number {
 
 const keysOf = (items: readonly { key: string }[]) => items.map(({ key }) => key);
 
-/** Keys whose order by bytes, by UTF-16 units and by collation differ, and that engines may take for patterns. */
+/** Keys whose order by bytes, by UTF-16 units and by collation differ, and that engines may mistake for patterns. */
 const HOSTILE = [
   ...['a', 'a%', 'a_', 'a*', 'a.', 'a.b', 'a:b', 'a\u007f', 'aa', 'a\ufffd', 'a\u{10000}', 'a🌊', 'a🌊b', 'aé'],
   ...['A', 'b', 'B', '{a}', '(a', '[a', '+', '-', 'ÿ', '\ufffd', '\u{10ffff}', '\u{10ffff}x'],
@@ -101,7 +101,7 @@ export const RANGE_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/scan-keys-only',
-    title: 'a scan of keys alone returns no records, and sees the same keys as a scan of records',
+    title: 'a scan with keysOnly returns no records, and the same keys as a scan of records',
     proves: ['KV-4'],
     async run(bench) {
       const { kv } = bench.tenant;
@@ -130,7 +130,7 @@ export const RANGE_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/scan-cursors-keep-direction',
-    title: 'a cursor continues only a scan in its own direction; range options are checked',
+    title: 'a cursor only continues a scan in the same direction; range options are checked',
     proves: ['KV-4', 'GEN-1'],
     async run(bench) {
       const { kv } = bench.tenant;
@@ -232,7 +232,7 @@ export const RANGE_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/delete-prefix-passes-once',
-    title: 'a record written after a step has passed its key survives the following steps',
+    title: 'a record that is written after its key was passed survives the following steps',
     proves: ['KV-4'],
     async run(bench) {
       const { kv } = bench.tenant;

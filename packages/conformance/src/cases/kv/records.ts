@@ -72,7 +72,7 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/field-size-limit-is-exact',
-    title: 'a field of exactly the limit is stored; one byte more is PAYLOAD_TOO_LARGE',
+    title: 'a field exactly at the limit is stored; one byte more is PAYLOAD_TOO_LARGE',
     proves: ['GEN-4', 'KV-1'],
     async run(bench) {
       const limit = bench.store.info.limits.fieldBytes;
@@ -124,7 +124,7 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
         'writes upsert the named fields only',
       );
       expectEqual(await bench.tenant.kv.getField('k', 'missing'), null, 'a missing field is null');
-      expectEqual(await bench.tenant.kv.getField('k', 'toString'), null, 'also a field that objects inherit');
+      expectEqual(await bench.tenant.kv.getField('k', 'toString'), null, 'a field that objects inherit is absent');
       expectEqual(
         Buffer.from((await bench.tenant.kv.getField('k', 'b')) ?? []).toString(),
         'two',
@@ -142,7 +142,7 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
       expectEqual(await readTexts(bench.tenant, 'k'), { state: 'completed' }, 'the field is cleared in the same step');
       const gone = await bench.tenant.kv.setFields('k', { state: null });
       expectEqual([gone.revision, await bench.tenant.kv.get('k')], [null, null], 'without fields there is no record');
-      expectEqual(await bench.tenant.kv.delete('k'), false, 'so there is nothing to delete');
+      expectEqual(await bench.tenant.kv.delete('k'), false, 'a record without fields does not exist');
       await bench.tenant.kv.setFields('other', { a: null });
       expectEqual(await bench.tenant.kv.get('other'), null, 'removing a field of a missing record creates none');
     },
@@ -203,7 +203,7 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/get-many-keeps-order',
-    title: 'getMany returns one result per key, in order, repeats included',
+    title: 'getMany returns one result per key, in order, including repeated keys',
     proves: ['KV-4'],
     async run(bench) {
       await bench.tenant.kv.put('b', { v: 'b' });

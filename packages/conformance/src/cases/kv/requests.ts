@@ -1,5 +1,5 @@
 /**
- * Request ids (GEN-8): a retried write returns its first result and is not applied again, whatever happened meanwhile.
+ * Request ids (GEN-8): a retried write returns its first result and is not applied again, whatever happened in between.
  */
 import type { KvStore } from '@tidemark/core';
 import { expectCode, expectEqual } from '../../expect.ts';
@@ -9,13 +9,13 @@ import { upTo } from '../iterate.ts';
 import { readTexts } from './fields.ts';
 
 const SHORT_MS = 60;
-/** More requests than a record has to keep itself. */
+/** More requests than a record has to remember itself. */
 const MANY = 60;
 
 /** Ids that contain each other, or that look like lists of ids. */
 const SIMILAR_IDS = ['a', 'b', 'ab', 'ba', 'aba', 'a,b', 'a b', '"a"', '["a","b"]', 'a%', 'a_', 'A', '\\', 'a\n'];
 
-/** Returns the KV of the case's tenant as another client. */
+/** Returns the KV of the case's tenant as seen by another client. */
 async function peerKv(bench: Bench): Promise<KvStore> {
   return (await bench.peer()).forTenant(bench.tenantId).kv;
 }

@@ -17,7 +17,7 @@ function byBytes(a: string, b: string): number {
 export const SCAN_CASES: readonly ConformanceCase[] = [
   kvCase({
     id: 'kv/scan-in-byte-order',
-    title: 'scans go in byte order of keys, which is not UTF-16 order',
+    title: 'scans return keys in byte order, which is not UTF-16 order',
     proves: ['KV-4', 'GEN-5', '003 scan'],
     async run(bench) {
       const keys = [
@@ -139,7 +139,7 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/pages-join-without-loss',
-    title: 'pages of any size join to the whole scan; limits outside 1 to 1 000 and foreign cursors are refused',
+    title: 'pages of any size together form the whole scan; limits outside 1 to 1 000 and foreign cursors are refused',
     proves: ['KV-4'],
     async run(bench) {
       const keys = upTo(23)

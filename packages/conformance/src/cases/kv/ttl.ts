@@ -5,7 +5,7 @@ import { kvCase } from '../define.ts';
 import { exactStopwatch, stopwatch } from '../stopwatch.ts';
 import { readTexts, scanKeys } from './fields.ts';
 
-/** Long enough for a slow machine to read it in time, short enough to wait for. */
+/** Long enough for a slow machine to read it in time, and short enough to wait for. */
 const SHORT_MS = 400;
 
 /** Lets exactly the remaining time of the record pass. */
@@ -58,7 +58,7 @@ export const TTL_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/expired-is-invisible-everywhere',
-    title: 'an expired record is gone from get, fields, lists, scans and swaps from that millisecond on',
+    title: 'an expired record is gone from get, fields, lists, scans and swaps from that millisecond onwards',
     proves: ['KV-2', '003 put'],
     async run(bench) {
       const kv = bench.tenant.kv;
@@ -82,11 +82,11 @@ export const TTL_CASES: readonly ConformanceCase[] = [
         'pages do not return it',
       );
       expectEqual(await kv.compareAndSwap('k', 'a', '1', '2'), false, 'its old value cannot be swapped');
-      expectEqual(await kv.touch('k', '1h'), false, 'it cannot be touched');
+      expectEqual(await kv.touch('k', '1h'), false, 'an expired record cannot be touched');
       expectEqual(
         (await kv.setField('k', 'a', '2', { ifExists: true })).written,
         false,
-        'it cannot be written with ifExists',
+        'an expired record cannot be written with ifExists',
       );
       expectEqual(await kv.delete('k'), false, 'there is nothing to delete');
       expectEqual(await kv.compareAndSwap('k', 'a', null, 'new'), true, 'a swap sees its field as absent');
@@ -139,7 +139,7 @@ export const TTL_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/put-clears-an-old-ttl',
-    title: 'put without ttl clears an old one',
+    title: 'put without ttl clears an existing TTL',
     proves: ['KV-2'],
     async run(bench) {
       await bench.tenant.kv.put('k', { a: '1' }, { ttl: SHORT_MS });

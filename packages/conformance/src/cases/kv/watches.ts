@@ -1,4 +1,4 @@
-/** Watching a prefix: changes from now on, in order for each key (KV-4). */
+/** Watching a prefix: changes made after the call, in order for each key (KV-4). */
 
 import type { KvChange } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -19,7 +19,7 @@ async function liveWatch(bench: Bench, prefix: string) {
     live = true;
     return it;
   });
-  // "From now on" starts when the engine has subscribed. Writing until a change is reported finds that moment.
+  // A watch begins when the engine has subscribed. Writing until a change is reported finds that moment.
   for (let n = 0; !live; n++) {
     await bench.tenant.kv.put(`${prefix}warm-up`, { n });
     await sleep(5);
@@ -54,7 +54,7 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       await kv.delete('a.x');
       await kv.put('ab', { v: 'not under a.' });
       await kv.put('a.*', { v: '3' });
-      // One more than is read, so that a missed change shows as a difference and not as a long wait.
+      // One more change than is read, so that a missed change causes a difference and not a long wait.
       await kv.put('a.z', { v: '4' });
       const seen = await nextOf(changes, 4);
       expectEqual(
@@ -92,7 +92,7 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/watch-then-scan-misses-nothing',
-    title: 'a client that watches again after a cut and then scans knows the current state of every record',
+    title: 'after a lost connection, watching again and then scanning returns the current state of every record',
     proves: ['KV-4'],
     needs: ['kv.watch'],
     async run(bench) {

@@ -108,7 +108,7 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/sequence-is-dense-per-run',
-    title: 'every run counts 1, 2, 3 …, independently of other runs',
+    title: 'the sequences of every run are 1, 2, 3 …, independent of other runs',
     proves: ['RUN-2'],
     needs: ['runs.denseSequences'],
     async run(bench) {

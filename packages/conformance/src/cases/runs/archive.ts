@@ -1,4 +1,4 @@
-/** Archived runs: removed from the store, with the location of their archive, and never by mistake (RUN-15). */
+/** Archived runs: removed from the store, with the location of their archive, and never removed by mistake (RUN-15). */
 import { isTidemarkError } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -80,7 +80,7 @@ export const ARCHIVE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/archive-or-append',
-    title: 'of a concurrent append and archiving one is refused: no event is lost',
+    title: 'if an append and archiving compete, one of them is refused and no event is lost',
     proves: ['RUN-15', 'RUN-7'],
     async run(bench) {
       const peer = (await bench.peer()).forTenant(bench.tenantId);

@@ -83,7 +83,8 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
         const runId = bench.id('run');
         const events = types.map((eventType) => runEvent(bench, { runId, eventType }));
         await runs.appendEvents(events.slice(0, stored));
-        // Stored events are sent between new ones: their position in the log counts, not their position in the batch.
+        // Stored events are sent between new ones, because their position in the log counts and not their position in
+        // the batch.
         const fresh = events.slice(stored);
         await runs.appendEvents([...fresh.slice(0, 1), ...events.slice(0, stored), ...fresh.slice(1)]);
         const [listed] = (await runs.listRuns()).items.filter((run) => run.runId === runId);
@@ -173,7 +174,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/fence-lets-the-expected-through',
-    title: 'expectedSeq writes when it is the run’s last sequence; 0 means a new run',
+    title: 'an append with expectedSeq is written if that is the run’s last sequence; 0 means a new run',
     proves: ['RUN-7'],
     async run(bench) {
       const runId = bench.id('run');
@@ -189,7 +190,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/fence-refuses-a-moved-head',
-    title: 'SEQ_CONFLICT carries the current sequence and nothing is written',
+    title: 'SEQ_CONFLICT contains the current sequence, and nothing is written',
     proves: ['RUN-7', 'GEN-1'],
     async run(bench) {
       const runId = bench.id('run');

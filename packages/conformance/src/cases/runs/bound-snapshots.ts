@@ -98,7 +98,7 @@ export const BOUND_SNAPSHOT_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/snapshot-replaces-the-one-it-names',
-    title: 'a snapshot replaces only the one it was folded from, so that data of a dropped snapshot does not return',
+    title: 'a snapshot replaces only the one it was folded from, so that data of a removed snapshot does not come back',
     proves: ['RUN-14', 'RUN-13'],
     async run(bench) {
       const runId = await runningRun(bench);

@@ -1,5 +1,5 @@
 /**
- * Sample runs to export: several commits, labels, a parent, keys of every kind; and their parts as a file holds them.
+ * Sample runs to export: several commits, labels, a parent, keys of every kind; and their parts in the form of a file.
  */
 import type { RunPart, Store } from '@tidemark/core';
 import type { Bench } from '../../kit.ts';
@@ -29,7 +29,7 @@ export async function exported(store: Store, runId: string): Promise<RunPart[]> 
 export async function seenOf(store: Store, runId: string) {
   const { projectedAt: _, version: __, ...snapshot } = await store.runs.projectSnapshot(runId);
   const { items } = await store.runs.listRuns();
-  // Whether a snapshot is already stored is not a property of the run.
+  // Ignores whether a snapshot is already stored, which is not a property of the run.
   const { snapshot: ___, ...verified } = await store.runs.verify(runId);
   return {
     log: await wholeLog(store, runId),

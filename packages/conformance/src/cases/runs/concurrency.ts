@@ -1,4 +1,4 @@
-/** Many concurrent clients: their log must be explained by some order of their calls (RUN-2, RUN-4, RUN-7). */
+/** Many concurrent clients: some order of their calls must explain the log (RUN-2, RUN-4, RUN-7). */
 import type { AppendResult, RunEventInput, RunEventRecord } from '@tidemark/core';
 import { isTidemarkError } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
@@ -17,7 +17,7 @@ interface Call {
   ended: number;
 }
 
-/** Appends to one run with writers on both clients. Every call is timed on one counter. */
+/** Appends to one run with writers on both clients. A shared counter records when each call starts and ends. */
 async function writeTogether(bench: Bench, runId: string): Promise<Call[]> {
   const clients = [bench.tenant, (await bench.peer()).forTenant(bench.tenantId)];
   let tick = 0;
@@ -68,7 +68,7 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/writers-together-leave-no-holes',
-    title: 'concurrent writers use sequences 1 to n without holes, and the chain holds',
+    title: 'concurrent writers use sequences 1 to n without holes, and the chain is valid',
     proves: ['RUN-2', 'RUN-17'],
     needs: ['runs.denseSequences'],
     async run(bench) {

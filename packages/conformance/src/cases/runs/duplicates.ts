@@ -53,7 +53,7 @@ export const DUPLICATE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/duplicate-says-whether-it-matches',
-    title: 'payloadMatches distinguishes a true retry from a different event under the same key',
+    title: 'payloadMatches distinguishes a true retry from a different event with the same key',
     proves: ['RUN-4'],
     async run(bench) {
       const event = runEvent(bench, { runId: bench.id('run'), payload: { amount: 10, to: { a: 1, b: 2 } } });
@@ -79,7 +79,7 @@ export const DUPLICATE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/first-of-a-key-stays',
-    title: 'the first event of a key is kept, however late the duplicate arrives',
+    title: 'the first event with a key is kept, however late the duplicate arrives',
     proves: ['RUN-4', '004 §3.2'],
     async run(bench) {
       const runId = bench.id('run');
@@ -94,7 +94,7 @@ export const DUPLICATE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/keys-belong-to-their-run',
-    title: 'the same key in another run is another event',
+    title: 'the same key in another run belongs to another event',
     proves: ['004 §3.2', '001 §2.1', 'RUN-4'],
     async run(bench) {
       const [one, two] = [bench.id('run'), bench.id('run')];

@@ -38,7 +38,10 @@ async function expectFilled(store: Store, runId: string, tenantId: string): Prom
     expectEqual(event![field], value, `${field} has its default`);
 }
 
-/** Returns the tenant's view with the reply of its first `count` appends lost, or `null`; see `Bench.withRuns`. */
+/**
+ * Returns the tenant's view in which the replies to the first `count` appends are lost, or `null`; see
+ * `Bench.withRuns`.
+ */
 function losing(bench: Bench, count: number): Store | null {
   let left = count;
   return bench.withRuns((engine) => ({
@@ -119,7 +122,7 @@ export const ENVELOPE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/retried-write-keeps-its-ids',
-    title: 'a write whose reply was lost carries the ids it was sent with, so that its retry stores nothing twice',
+    title: 'a write whose reply was lost contains the ids it was sent with, so that a retry stores nothing twice',
     proves: ['GEN-11', 'GEN-8'],
     async run(bench) {
       const runId = bench.id('run');
@@ -170,7 +173,7 @@ export const ENVELOPE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/handle-takes-append-options',
-    title: 'the append of a handle takes the options of appendEvent and the fields of the event',
+    title: 'the append of a handle accepts the options of appendEvent and the fields of the event',
     proves: ['GEN-11', 'RUN-7', 'RUN-11'],
     async run(bench) {
       const runId = bench.id('run');

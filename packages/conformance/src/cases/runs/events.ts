@@ -5,7 +5,9 @@ import type { Bench } from '../../kit.ts';
 
 const STEP_TYPES = new Set(['StepStarted', 'StepCompleted', 'StepFailed', 'StepSkipped']);
 
-/** Returns a valid event of the case's tenant with its own key. Overrides win, even if they make it invalid. */
+/**
+ * Returns a valid event of the case's tenant with its own key. Overrides take precedence, even if they make it invalid.
+ */
 export function runEvent(
   bench: Pick<Bench, 'tenantId'>,
   overrides: Partial<RunEventInput> & { runId: string },

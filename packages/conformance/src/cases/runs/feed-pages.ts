@@ -1,6 +1,6 @@
 /**
- * Reads of the feed on a store in use: the feed is long, and others write to it at the same time. On PostgreSQL a page
- * may end before an acknowledged event while another transaction is open, so the next page waits.
+ * Reads the feed of a store in use, where the feed is long and other clients write at the same time. On PostgreSQL a
+ * page may end before an acknowledged event while another transaction is open, so the next page waits.
  */
 import type { FeedItem, FeedOptions, Store } from '@tidemark/core';
 import { expect } from '../../expect.ts';
@@ -12,8 +12,8 @@ import { runEvent } from './events.ts';
 const LATE_EVENT_WAIT_MS = 2_000;
 const MOST_WAITS = 5;
 /**
- * The number of pages that have the size the case asks for. If others write much at the same time, the rest is read in
- * large ones.
+ * The number of pages of the size that the case requests. If other clients write a lot at the same time, the rest is
+ * read in large pages.
  */
 const MOST_SMALL_PAGES = 50;
 
@@ -24,8 +24,8 @@ export function limitOfPage(page: number, limit: number | undefined): { limit?: 
 }
 
 /**
- * Reads pages until `count` items arrived, then to the end, so that an extra item shows as well. A page may be empty
- * when all of its events were filtered out; its cursor still advances.
+ * Reads pages until `count` items arrived, then to the end, so that an extra item is noticed as well. A page may be
+ * empty when all of its events were filtered out; its cursor still advances.
  */
 export async function pagedFeed(
   store: Store,
@@ -50,7 +50,7 @@ export async function pagedFeed(
   }
 }
 
-/** Appends a marker event and returns its cursor, which comes before everything the case writes from now on. */
+/** Appends a marker event and returns its cursor, which precedes everything the case writes afterwards. */
 export async function feedMark(bench: Bench): Promise<string> {
   const { runs } = bench.tenant;
   const { eventId } = await runs.appendEvent(runEvent(bench, { runId: bench.id('mark'), eventType: 'FeedMark' }));

@@ -42,7 +42,7 @@ async function origin(bench: Bench): Promise<string> {
 export const FORK_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/fork-copies-up-to-a-sequence',
-    title: 'a fork copies the events up to a sequence, names its origin and grows independently',
+    title: 'a fork copies the events up to a sequence, records its origin and grows independently',
     proves: ['RUN-9', 'RUN-17'],
     async run(bench) {
       const { runs } = bench.tenant;

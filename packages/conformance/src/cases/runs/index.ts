@@ -16,6 +16,8 @@ import { LATE_SNAPSHOT_CASES } from './late-snapshots.ts';
 import { LIST_CASES } from './lists.ts';
 import { LIVE_CASES } from './live.ts';
 import { LIVE_RESUME_CASES } from './live-resume.ts';
+import { LIFE_CASES } from './lives.ts';
+import { NOTICE_CASES } from './notices.ts';
 import { PAYLOAD_CASES } from './payloads.ts';
 import { QUARANTINE_CASES } from './quarantine.ts';
 import { READ_CASES } from './reads.ts';
@@ -30,6 +32,7 @@ import { SNAPSHOT_CASES } from './snapshots.ts';
 import { TENANCY_CASES } from './tenancy.ts';
 import { TRANSITION_CASES } from './transitions.ts';
 import { UPCAST_CASES } from './upcast.ts';
+import { UPDATED_LIST_CASES } from './updated-lists.ts';
 import { VALIDATION_CASES } from './validation.ts';
 
 export const RUN_CASES: readonly ConformanceCase[] = [
@@ -50,9 +53,11 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...BOUND_SNAPSHOT_CASES,
   ...TRANSITION_CASES,
   ...LIST_CASES,
+  ...UPDATED_LIST_CASES,
   ...LIVE_CASES,
   ...LIVE_RESUME_CASES,
   ...REMOVAL_CASES,
+  ...LIFE_CASES,
   ...EXPORT_CASES,
   ...ARCHIVE_CASES,
   ...RESTORE_CASES,
@@ -63,6 +68,7 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...FORK_CASES,
   ...INTEGRITY_CASES,
   ...QUARANTINE_CASES,
+  ...NOTICE_CASES,
   ...UPCAST_CASES,
   ...CONCURRENCY_CASES,
 ];

@@ -6,7 +6,7 @@ import { runsCase } from '../define.ts';
 import { all, upTo, whileWorking } from '../iterate.ts';
 import { appendNumbered, runEvent, wholeLog } from './events.ts';
 
-/** Longer than a store folds while its transaction blocks others. */
+/** More events than a store folds inside a transaction, which blocks other writers. */
 const LONG_LOG = 150;
 const WRITERS = 6;
 const APPENDS = 8;
@@ -40,7 +40,7 @@ function progress(bench: Pick<Bench, 'tenantId'>, runId: string, n: number): Run
   return runEvent(bench, { runId, payload: { n } });
 }
 
-/** Returns the sequences of the stored states of a projection, without a call that would update them. */
+/** Returns the sequences of the stored states of a projection, without making a call that would update them. */
 async function storedSeqs(store: Store, { name, version }: Projection<unknown>): Promise<(number | null)[]> {
   const entries = await all(store.kv.scan(`tidemark.projections.${name}.${version}.`));
   return entries.map(({ record }) => numberOf(record.fields.seq));
@@ -99,7 +99,7 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
   }),
   inlineCase({
     id: 'runs/inline-projections-undo-the-append',
-    title: 'a handler that throws undoes the append: no event, no state, no sequence used',
+    title: 'a handler that throws rolls back the append: no event, no state, no sequence used',
     proves: ['RUN-7', 'GEN-1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -171,7 +171,7 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
   }),
   inlineCase({
     id: 'runs/inline-projections-catch-up',
-    title: 'a run with events appended without its projection still gets the state of the whole log',
+    title: 'a projection includes events that were appended without it',
     proves: ['RUN-13'],
     async run(bench) {
       for (const length of [3, LONG_LOG]) {
@@ -190,7 +190,8 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
   }),
   inlineCase({
     id: 'runs/inline-projections-fold-once',
-    title: 'a retried append returns its first result and is folded once, even if first sent without the projection',
+    title:
+      'a retried append returns its first result and is folded once, even if it was first sent without the projection',
     proves: ['RUN-4', 'GEN-8'],
     async run(bench) {
       const runId = bench.id('run');

@@ -1,6 +1,6 @@
 /** The hash chain as callers see it: verify and its head (RUN-17). Core's own tests cover the chain itself. */
-import type { RunHead } from '@tidemark/core/engine';
-import { expect, expectEqual } from '../../expect.ts';
+import type { RunHead, StoredRunEvent } from '@tidemark/core/engine';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { all, whileWorking } from '../iterate.ts';
@@ -71,6 +71,55 @@ export const INTEGRITY_CASES: readonly ConformanceCase[] = [
     },
   }),
   runsCase({
+    id: 'runs/changed-times-are-found',
+    title: 'the chain covers the time of every commit once another one follows: verify and restore find a changed time',
+    proves: ['RUN-19', 'RUN-17'],
+    async run(bench) {
+      const runId = bench.id('run');
+      const { runs } = bench.tenant;
+      const times = new Set<string>();
+      while (times.size < 3) {
+        const { runSeq } = await runs.appendEvent(runEvent(bench, { runId }));
+        const [stored] = await runs.fetchEvents(runId, { afterSeq: runSeq - 1 });
+        times.add(stored!.persistedAt);
+        await bench.pass(2);
+      }
+      const parts = await all(runs.exportRun(runId));
+      const events = parts.flatMap((part) => part.events);
+      const formats = events.map(({ chainFormat }) => chainFormat);
+      expect(
+        formats.every((format) => format === 2),
+        `a new store writes format 2: ${formats.join()}`,
+      );
+      // Moved to the time of the previous event, so that the times still never decrease.
+      const moved = events.findIndex((event, at) => at > 0 && event.persistedAt !== events[at - 1]!.persistedAt);
+      const time = events[moved - 1]!.persistedAt;
+      const forged = parts.map((part) => ({
+        ...part,
+        events: part.events.map((event) => (event.runSeq === moved + 1 ? { ...event, persistedAt: time } : event)),
+      }));
+      await runs.deleteRun(runId);
+      await expectCode('CORRUPT_EVENT', 'a changed time is refused', () =>
+        runs.restoreRun(forged, { overDeleted: true }),
+      );
+      await runs.deleteRun(runId);
+      await runs.restoreRun(parts, { overDeleted: true });
+      expect((await runs.verify(runId)).ok, 'the run itself can be restored');
+      const changed = bench.withRuns((engine) => ({
+        fetch: async (run, afterSeq, limit, call) => {
+          const page = await engine.fetch(run, afterSeq, limit, call);
+          const change = (event: StoredRunEvent) =>
+            event.runSeq === moved + 1 ? { ...event, persistedAt: Date.parse(time) } : event;
+          return { ...page, events: page.events.map(change), lead: page.lead.map(change) };
+        },
+      }));
+      if (!changed) return;
+      const { ok, problem } = await changed.runs.verify(runId);
+      expectEqual([ok, problem?.runSeq], [false, moved + 2], 'the commit after the changed time does not fit');
+      await expectCode('CORRUPT_EVENT', 'readers find it too', () => changed.runs.fetchEvents(runId));
+    },
+  }),
+  runsCase({
     id: 'runs/verify-beside-appends',
     title: 'verify succeeds on a run while others append to it',
     proves: ['RUN-17', 'RUN-2'],
@@ -88,12 +137,13 @@ export const INTEGRITY_CASES: readonly ConformanceCase[] = [
         seen.push({ events, head });
       });
       const links = (await all(peer.runs.exportRun(runId))).flatMap((part) => part.events.map((event) => event.link));
-      for (const { events, head } of seen) expectEqual(head, links[events - 1], 'intact up to the reported event');
+      for (const { events, head } of seen)
+        expectEqual(head, links[events - 1], 'the reported head is the link of the reported event');
     },
   }),
   runsCase({
     id: 'runs/heads-differ-between-runs',
-    title: 'two runs with the same events have different heads: one history cannot be passed off as another',
+    title: 'two runs with the same events have different heads, so one history cannot be passed off as another',
     proves: ['RUN-17'],
     async run(bench) {
       const [one, two] = [bench.id('run'), bench.id('run')];

@@ -1,4 +1,4 @@
-/** Keys that the store derives when none is sent (RUN-5), as seen in the returned records. */
+/** Keys that the store derives if none is sent (RUN-5), checked in the returned records. */
 import { createHash } from 'node:crypto';
 import { deriveIdempotencyKey, type RunEventInput } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
@@ -75,7 +75,7 @@ export const KEY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/derived-key-makes-retries-duplicates',
-    title: 'the nine once-per-attempt types are duplicates when retried without a key',
+    title: 'events of the nine once-per-attempt types are duplicates when retried without a key',
     proves: ['RUN-5', '004 §3.2'],
     async run(bench) {
       for (const eventType of DERIVED_TYPES) {
@@ -100,7 +100,7 @@ export const KEY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/repeatable-types-are-no-duplicates',
-    title: 'a second pause, resume or progress of one attempt is a new event',
+    title: 'a second pause, resume or progress event of one attempt is a new event',
     proves: ['RUN-5'],
     async run(bench) {
       const runId = bench.id('run');

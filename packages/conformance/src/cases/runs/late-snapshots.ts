@@ -1,4 +1,4 @@
-/** Snapshots that are stored late, by a stalled writer, beside a redaction, a removal or a restore (RUN-13, RUN-15). */
+/** Snapshots that a stalled writer stores late, after a redaction, a removal or a restore (RUN-13, RUN-15). */
 
 import type { RunPart, RunStore, Store } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -103,7 +103,7 @@ export const LATE_SNAPSHOT_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/late-snapshot-knows-no-redaction',
-    title: 'a snapshot folded before a redaction neither replaces one folded after it nor is read',
+    title: 'a snapshot folded before a redaction does not replace a later one and is not read',
     proves: ['RUN-15', 'RUN-13'],
     needs: ['runs.redaction'],
     async run(bench) {
@@ -188,7 +188,7 @@ export const LATE_SNAPSHOT_CASES: readonly ConformanceCase[] = [
           const parts: RunPart[] = await exported(bench.tenant, runId);
           await archive(bench.tenant, runId);
           await runs.restoreRun(parts);
-          // Lets readers run in between on stores that respond without I/O.
+          // Lets readers run in between, for stores that respond without I/O.
           await sleep(1);
           await appendNumbered(bench, runId, 1, n);
           await sleep(1);

@@ -1,5 +1,5 @@
 /** Lists of runs: their fields, filters, and pages that return each run once (RUN-3, RUN-9; GEN-10). */
-import type { RunFilter, RunStatus } from '@tidemark/core';
+import { ANY_OWNER, OWNER_LABEL, type RunFilter, type RunStatus } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
@@ -67,6 +67,31 @@ export const LIST_CASES: readonly ConformanceCase[] = [
     },
   }),
   runsCase({
+    id: 'runs/count-what-is-listed',
+    title: 'countRuns counts the runs that listRuns lists with the same filter, beyond one page',
+    proves: ['RUN-3', 'GEN-3'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      expectEqual(await runs.countRuns(), { count: 0, exact: true }, 'a tenant without runs');
+      const events = Array.from({ length: 1_100 }, (_, n) =>
+        runEvent(bench, { runId: bench.id(`run ${n}`), eventType: n % 10 === 0 ? 'RunQueued' : 'RunStarted' }),
+      );
+      for (let at = 0; at < events.length; at += 500) await runs.appendEvents(events.slice(at, at + 500));
+      await appendTypes(bench, events[1]!.runId, 'RunCompleted');
+      await runs.deleteRun(events[2]!.runId);
+      expectEqual(await runs.countRuns({ status: 'PENDING' }), { count: 110, exact: true }, 'runs of a status');
+      expectEqual(await runs.countRuns({ status: 'COMPLETED' }), { count: 1, exact: true }, 'one run');
+      expectEqual(await runs.countRuns({ planId: 'no such plan' }), { count: 0, exact: true }, 'no match');
+      expectEqual(await runs.countRuns(), { count: 1_099, exact: true }, 'all runs but the deleted one');
+      const other = bench.store.forTenant(bench.id('other')).runs;
+      expectEqual(await other.countRuns(), { count: 0, exact: true }, 'another tenant counts its own');
+      await expectCode('INVALID_ARGUMENT', 'a status that does not exist is refused', () =>
+        runs.countRuns({ status: 'DONE' as never }),
+      );
+      await expectCode('TENANT_MISMATCH', 'another tenant is refused', () => runs.countRuns({ tenantId: 'other' }));
+    },
+  }),
+  runsCase({
     id: 'runs/list-filters-by-status',
     title: 'listRuns filters by status correctly without a projector',
     proves: ['RUN-3', 'RUN-11'],
@@ -78,6 +103,12 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       }
       for (const status of Object.keys(PATHS) as RunStatus[]) {
         expectEqual(await listed(bench, { status }), [ids[status]!], `exactly the ${status} run is listed`);
+      }
+      const untold = bench.id('run');
+      await appendTypes(bench, untold, 'Progress');
+      for (const status of Object.keys(PATHS) as RunStatus[]) {
+        const wanted = status === 'PENDING' ? [ids.PENDING!, untold].sort() : [ids[status]!];
+        expectEqual(await listed(bench, { status }), wanted, `beside a run without a status, for ${status}`);
       }
       expectEqual(
         await listed(bench, { status: ['PAUSED', 'FAILED'] }, 1),
@@ -122,6 +153,39 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       expectEqual(await listed(bench, { projectId: 'other_' }), [], 'values are text, not patterns');
       expectEqual((await listed(bench, {}, 2)).length, 7, 'no condition lists all');
       expect(plain, 'a run without these fields matches none of the conditions');
+    },
+  }),
+  runsCase({
+    id: 'runs/list-omits-runs-of-adapters',
+    title: 'listRuns and countRuns omit the runs of adapters unless the filter names an owner',
+    proves: ['ADP-1'],
+    async run(bench) {
+      const make = async (labels?: Record<string, string>) => {
+        const runId = bench.id('run');
+        await bench.tenant.runs.appendEvent(runEvent(bench, { runId, ...(labels && { labels }) }));
+        return runId;
+      };
+      const plain = await make();
+      const labelled = await make({ team: 'a' });
+      const claude = await make({ [OWNER_LABEL]: 'claude', team: 'a' });
+      const openai = await make({ [OWNER_LABEL]: 'openai-agents' });
+      const lists: [string, RunFilter, string[]][] = [
+        ['by default', {}, [plain, labelled]],
+        ['with another condition', { labels: { team: 'a' } }, [labelled]],
+        ['of one adapter', { owner: 'claude' }, [claude]],
+        ['of one adapter, by its label', { labels: { [OWNER_LABEL]: 'openai-agents' } }, [openai]],
+        ['of one adapter, with another condition', { owner: 'claude', labels: { team: 'b' } }, []],
+        ['of all', { owner: ANY_OWNER }, [plain, labelled, claude, openai]],
+        ['of all, in pages', { owner: ANY_OWNER, labels: { team: 'a' } }, [labelled, claude]],
+      ];
+      for (const [what, filter, runs] of lists) {
+        expectEqual(await listed(bench, filter, 1), runs.toSorted(), what);
+        expectEqual((await bench.tenant.runs.countRuns(filter)).count, runs.length, `counted ${what}`);
+      }
+      const contradiction = { owner: 'claude', labels: { [OWNER_LABEL]: 'openai-agents' } };
+      await expectCode('INVALID_ARGUMENT', 'a filter with two owners is refused', () =>
+        bench.tenant.runs.listRuns(contradiction),
+      );
     },
   }),
   runsCase({

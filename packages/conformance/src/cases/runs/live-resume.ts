@@ -1,4 +1,4 @@
-/** Live reads under load: slow readers, and readers that are cut and resume, while others write (RUN-2). */
+/** Live reads under load: slow readers, and readers that are interrupted and resume, while others write (RUN-2). */
 
 import type { FeedItem, RunEventRecord } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -20,7 +20,7 @@ async function writeSlowly(bench: Bench, runId: string, from: number, to: number
 export const LIVE_RESUME_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/slow-readers-miss-nothing',
-    title: 'a tail with a slow reader yields everything that was stored meanwhile, in order',
+    title: 'a tail with a slow reader yields everything that was stored in the meantime, in order',
     proves: ['RUN-2', '001 §4.1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -28,8 +28,8 @@ export const LIVE_RESUME_CASES: readonly ConformanceCase[] = [
       const controller = new AbortController();
       const tail = bench.tenant.runs.tail(runId, { signal: controller.signal })[Symbol.asyncIterator]();
       const seen: RunEventRecord[] = [(await tail.next()).value];
-      // More than any page, so that a store which buffers for the slow reader would have to drop some; and more than is
-      // read, so that a dropped event shows as a difference and not as a long wait.
+      // More events than fit on any page, so that a store which buffers for the slow reader would have to drop some.
+      // More than are read, so that a dropped event causes a difference and not a long wait.
       for (let from = 6; from <= 4_005; from += 1_000) await appendNumbered(bench, runId, 1_000, from);
       await sleep(50);
       while (seen.length < 3_005) seen.push((await tail.next()).value);
@@ -40,7 +40,7 @@ export const LIVE_RESUME_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/cut-tails-join-while-others-write',
-    title: 'a tail that is cut repeatedly and resumed after the last sequence has no gap and no repeat',
+    title: 'a tail that is interrupted repeatedly and resumed after the last sequence has no gaps or repeats',
     proves: ['RUN-2', '001 §4.1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -58,7 +58,7 @@ export const LIVE_RESUME_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/cut-feeds-join-while-others-write',
-    title: 'a feed that is cut repeatedly and resumed after the last cursor has no gap and no repeat',
+    title: 'a feed that is interrupted repeatedly and resumed after the last cursor has no gaps or repeats',
     proves: ['RUN-2'],
     needs: ['runs.feed'],
     async run(bench) {
@@ -67,7 +67,7 @@ export const LIVE_RESUME_CASES: readonly ConformanceCase[] = [
       const writing = Promise.all(ids.map((runId) => writeSlowly(bench, runId, 1, 50)));
       const clients = [bench.tenant, (await bench.peer()).forTenant(bench.tenantId)];
       const seen: FeedItem[] = [];
-      // Fewer than are written, so that a missed event shows as a difference and not as a long wait.
+      // Fewer than are written, so that a missed event causes a difference and not a long wait.
       for (let cut = 0; seen.length < 120; cut++) {
         const after = seen.at(-1)?.cursor ?? mark;
         const { runs } = clients[cut % 2]!;

@@ -12,13 +12,13 @@ import { feedMark, pagedFeed } from './feed-pages.ts';
 export const LIVE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/tail-gives-the-past-then-the-present',
-    title: 'a tail yields the stored events, then each new one, without gap or repeat',
+    title: 'a tail yields the stored events, then each new one, without gaps or repeats',
     proves: ['RUN-2', '001 §4.1'],
     async run(bench) {
       const runId = bench.id('run');
       await appendNumbered(bench, runId, 5);
       const reading = take(17, (signal) => bench.tenant.runs.tail(runId, { signal }));
-      // More than is read, so that a missed event shows as a difference and not as a long wait.
+      // More than are read, so that a missed event causes a difference and not a long wait.
       for (let n = 6; n <= 20; n++) {
         await bench.tenant.runs.appendEvent(runEvent(bench, { runId, payload: { n } }));
         if (n % 4 === 0) await sleep(15);
@@ -41,7 +41,7 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/tail-resumes-after-a-watermark',
-    title: 'a tail that was cut resumes after the last sequence seen',
+    title: 'an interrupted tail resumes after the last sequence it returned',
     proves: ['RUN-2', '001 §4.1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -70,7 +70,7 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
         let count = 0;
         for await (const _ of bench.tenant.runs.tail(runId, { signal: controller.signal })) {
           count++;
-          // By then the tail waits for a further event, which never arrives.
+          // At this point the tail waits for another event, which never arrives.
           setTimeout(() => controller.abort(), 30);
         }
         return count;

@@ -105,7 +105,7 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/payload-size-limit-is-exact',
-    title: 'a payload of exactly the limit is stored; one byte more is PAYLOAD_TOO_LARGE',
+    title: 'a payload exactly at the limit is stored; one byte more is PAYLOAD_TOO_LARGE',
     proves: ['GEN-4'],
     async run(bench) {
       const limit = bench.store.info.limits.eventPayloadBytes;

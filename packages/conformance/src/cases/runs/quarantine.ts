@@ -1,9 +1,9 @@
 /**
  * Damage in one run: everything else continues, the damage is recorded, and after a repair nothing is missing (RUN-20).
- * The cases use an engine that returns one event as a damaged disk would. They pass on stores without such an engine.
+ * The cases use an engine that returns one event in damaged form. On stores without such an engine they pass.
  */
 import type { FeedItem, HeldRun, Store } from '@tidemark/core';
-import { isDamaged, type RunEngine, type RunKey, type StoredRunEvent } from '@tidemark/core/engine';
+import { isDamaged, isNotice, type RunEngine, type RunKey, type StoredRunEvent } from '@tidemark/core/engine';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
@@ -14,7 +14,7 @@ import { feedMark, limitOfPage } from './feed-pages.ts';
 const LATE_EVENT_WAIT_MS = 2_000;
 
 /** Returns the tenant's view of a store in which one event is damaged until it is repaired. */
-function damagedView(bench: Bench, runId: string, runSeq: number): { view: Store | null; repair: () => void } {
+export function damagedView(bench: Bench, runId: string, runSeq: number): { view: Store | null; repair: () => void } {
   let isDamagedNow = true;
   const read = (run: RunKey, event: StoredRunEvent): StoredRunEvent => {
     const isIt = isDamagedNow && run.runId === runId && event.runSeq === runSeq;
@@ -26,9 +26,11 @@ function damagedView(bench: Bench, runId: string, runSeq: number): { view: Store
       const seen = (events: StoredRunEvent[]) => events.map((event) => read(run, event));
       return { ...page, events: seen(page.events), lead: seen(page.lead) };
     },
-    async feed(after, limit, call) {
-      const entries = await engine.feed(after, limit, call);
-      return entries.map((entry) => (isDamaged(entry) ? entry : { ...entry, event: read(entry.run, entry.event) }));
+    async feed(...args) {
+      const entries = await engine.feed(...args);
+      return entries.map((entry) =>
+        isDamaged(entry) || isNotice(entry) ? entry : { ...entry, event: read(entry.run, entry.event) },
+      );
     },
   }));
   return { view, repair: () => (isDamagedNow = false) };
@@ -71,7 +73,7 @@ async function damagedPair(bench: Bench) {
 
 type DamagedPair = Awaited<ReturnType<typeof damagedPair>>;
 
-/** The pair after the feed was read: the damaged run is quarantined. */
+/** The pair after reading the feed, when the damaged run is quarantined. */
 interface Quarantined extends DamagedPair {
   view: NonNullable<DamagedPair['view']>;
   read: Awaited<ReturnType<typeof readFeed>>;
@@ -99,7 +101,7 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
   quarantineCase(
     {
       id: 'runs/damage-stays-in-its-run',
-      title: 'one damaged event stops only its own run: the feed skips that run from there on and reports it',
+      title: 'one damaged event stops only its own run: the feed skips the rest of that run and reports it',
       proves: ['RUN-20'],
     },
     async ({ sick, well, view, read }) => {
@@ -135,7 +137,7 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
   quarantineCase(
     {
       id: 'runs/release-gives-everything-again',
-      title: 'after a release the feed yields the skipped events and those appended meanwhile, in order',
+      title: 'after a release the feed yields the skipped events and those appended in the meantime, in order',
       proves: ['RUN-20'],
     },
     async ({ sick, view, repair, read }, bench) => {

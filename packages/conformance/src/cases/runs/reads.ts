@@ -50,7 +50,7 @@ export const READ_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/pages-join-without-loss',
-    title: 'a watermark reader with any page size sees each event exactly once',
+    title: 'a watermark reader sees each event exactly once with any page size',
     proves: ['001 §4.1', 'RUN-2', 'RUN-12'],
     async run(bench) {
       const runId = bench.id('run');
@@ -66,7 +66,7 @@ export const READ_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/limit-is-a-maximum',
-    title: 'limit bounds the page; the default is 1 000',
+    title: 'limit is the maximum size of a page; the default is 1 000',
     proves: ['RUN-12', '001 §1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -104,7 +104,7 @@ export const READ_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/unknown-runs-are-empty',
-    title: 'an unknown run reads as [], headSeq 0 and snapshot null; projecting it fails with RUN_NOT_FOUND',
+    title: 'reads of an unknown run return [], headSeq 0 and snapshot null; projecting it fails with RUN_NOT_FOUND',
     proves: ['RUN-12', '004 §2'],
     async run(bench) {
       const runId = bench.id('run');

@@ -1,5 +1,5 @@
 /**
- * Redaction: the payload of an event is removed for good, and everything derived from the event stays valid (RUN-15,
+ * Redaction: the payload of an event is removed permanently, and everything derived from the event stays valid (RUN-15,
  * RUN-17).
  */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
@@ -150,7 +150,7 @@ export const REDACTION_CASES: readonly ConformanceCase[] = [
       await bench.tenant.runs.redactEvent(runId, 1, ORDER);
       const again = await bench.tenant.runs.appendEvent(event);
       expectEqual([again.runSeq, again.idempotent], [1, true], 'the retry is recognised by its key');
-      // A codec that never produces the same text twice leaves nothing to compare with.
+      // A codec that never produces the same text twice makes the comparison impossible.
       expect(again.payloadMatches !== false, 'the payload is compared by its hash where that is possible');
       const other = await bench.tenant.runs.appendEvent({ ...event, payload: { n: 2 } });
       expect(other.idempotent && other.payloadMatches !== true, 'another payload does not match');

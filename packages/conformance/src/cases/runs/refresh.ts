@@ -11,8 +11,8 @@ import { appendNumbered, appendTypes, runEvent } from './events.ts';
 const WAIT_MS = 5_000;
 
 /**
- * Returns the stored snapshot once it satisfies `isWanted`, or as it is after five seconds: readers write back in the
- * background.
+ * Returns the stored snapshot once it satisfies `isWanted`, or its state after five seconds, because readers write back
+ * in the background.
  */
 async function storedWhen(store: Store, runId: string, isWanted: (it: RunSnapshot | null) => boolean) {
   const deadline = Date.now() + WAIT_MS;
@@ -42,7 +42,11 @@ export const REFRESH_CASES: readonly ConformanceCase[] = [
         second.snapshot,
         'the returned snapshot is the stored one',
       );
-      expectEqual((await bench.tenant.runs.refreshSnapshot(runId)).folded, 0, 'then there is nothing to fold');
+      expectEqual(
+        (await bench.tenant.runs.refreshSnapshot(runId)).folded,
+        0,
+        'a refresh without new events folds nothing',
+      );
       await expectCode('RUN_NOT_FOUND', 'an unknown run cannot be refreshed', () =>
         bench.tenant.runs.refreshSnapshot(bench.id('run')),
       );
@@ -70,7 +74,11 @@ export const REFRESH_CASES: readonly ConformanceCase[] = [
       expectEqual((await peer.runs.projectSnapshot(runId)).freshness, 'FRESH', 'a projection is up to date');
       const { folded, snapshot } = await runs.refreshSnapshot(runId);
       expectEqual([folded, snapshot.freshness], [0, 'FRESH'], 'a refresh without new events makes it fresh');
-      expectEqual((await peer.runs.getSnapshot(runId))?.freshness, 'FRESH', 'it is fresh for all clients');
+      expectEqual(
+        (await peer.runs.getSnapshot(runId))?.freshness,
+        'FRESH',
+        'the refreshed snapshot is fresh for all clients',
+      );
       await runs.markStale(runId);
       await appendTypes(bench, runId, 'B');
       expectEqual(
@@ -82,7 +90,7 @@ export const REFRESH_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/long-tails-are-written-back',
-    title: 'a reader that folded a long tail stores the snapshot for later readers',
+    title: 'a reader that has folded many events stores the snapshot for later readers',
     proves: ['RUN-13'],
     async run(bench) {
       const runId = bench.id('run');
@@ -125,7 +133,7 @@ export const REFRESH_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/snapshots-go-with-their-run',
-    title: 'a snapshot made while its run is deleted does not outlive the run',
+    title: 'a snapshot created while its run is being deleted does not outlive the run',
     proves: ['RUN-15', 'RUN-13'],
     async run(bench) {
       const ids = Array.from({ length: 12 }, () => bench.id('run'));

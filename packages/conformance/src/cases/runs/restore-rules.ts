@@ -7,7 +7,7 @@ import { archive, carriedRun, exported } from './carried-runs.ts';
 import { runEvent } from './events.ts';
 
 const FUTURE = '9999-01-01T00:00:00.000Z';
-/** Earlier than any clock of a bench. */
+/** Earlier than the clock of any bench. */
 const PAST_MS = Date.parse('2020-01-01T00:00:00.000Z');
 
 /** Returns the parts of a run with one payload, exported by a store with other options. */
@@ -42,7 +42,7 @@ async function expectNothing({ tenant }: Bench, [part]: readonly RunPart[], what
 export const RESTORE_RULE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/restored-payloads-obey-the-limit',
-    title: 'a restored payload of exactly the limit is accepted; one byte more is PAYLOAD_TOO_LARGE',
+    title: 'a restored payload exactly at the limit is accepted; one byte more is PAYLOAD_TOO_LARGE',
     proves: ['GEN-4', 'RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -54,8 +54,8 @@ export const RESTORE_RULE_CASES: readonly ConformanceCase[] = [
       await archive(bench.tenant, runId);
       expectEqual((await runs.restoreRun(largest)).restored, true, 'the largest payload is restored');
       const limits = { eventPayloadBytes: 4 * limit };
-      // A store that requires encryption refuses plain payloads of any size, but still reports one that is too large as
-      // such.
+      // A store that requires encryption refuses plain payloads of any size, but still reports that a payload is too
+      // large.
       const small = await runs.restoreRun(await fromElsewhere(bench, {}, { n: 1 })).catch((error) => error);
       for (const bytes of small?.code === 'INVALID_PAYLOAD' ? [3 * limit] : [limit + 1, 3 * limit]) {
         const parts = await fromElsewhere(bench, { limits }, payloadOf(bytes));
@@ -67,7 +67,7 @@ export const RESTORE_RULE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/restored-times-are-past',
     title:
-      'a run with times in the future is refused, as later events could not follow it; the store’s own exports are accepted',
+      'a run with times in the future is refused, because later events could not follow it; the store’s own exports are accepted',
     proves: ['RUN-6', 'RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;

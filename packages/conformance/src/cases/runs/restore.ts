@@ -136,7 +136,7 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/restored-behind-a-writer',
-    title: 'a writer that knew the run before it was archived continues it after another client restored it',
+    title: 'a writer that knew the run before it was archived can continue after another client has restored it',
     proves: ['RUN-4', 'RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -165,7 +165,7 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/restore-again-changes-nothing',
-    title: 'a run restored twice, also concurrently, exists once',
+    title: 'a run restored twice, even concurrently, exists once',
     proves: ['GEN-8', 'RUN-15'],
     async run(bench) {
       const clients = [bench.tenant, (await bench.peer()).forTenant(bench.tenantId)];
@@ -186,7 +186,7 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/restore-refuses-forgeries',
-    title: 'an altered, truncated or reordered part is refused, and nothing of it is written',
+    title: 'an altered, truncated or reordered part is refused, and none of it is written',
     proves: ['RUN-17', 'RUN-15', 'GEN-1'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -258,7 +258,8 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/deletion-frees-the-id',
-    title: 'the operator’s view finds a run by id when another tenant has deleted its run or a half restored one',
+    title:
+      'the operator’s view finds a run by id even if another tenant has a deleted or partly restored run with that id',
     proves: ['RUN-15', 'GEN-10'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -304,7 +305,7 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/restored-events-pass-the-feed',
-    title: 'the feed yields the events of a restored run once more, in order, despite concurrent writes',
+    title: 'the feed yields the events of a restored run again, in order, despite concurrent writes',
     proves: ['RUN-2', 'RUN-15'],
     needs: ['runs.feed'],
     async run(bench) {

@@ -5,6 +5,7 @@ import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { all, upTo } from '../iterate.ts';
 import { appendNumbered, numbersOf, runEvent } from './events.ts';
+import { damagedView } from './quarantine.ts';
 
 const COUNT = 23;
 
@@ -97,7 +98,7 @@ export const REVERSE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/newest-of-removed-runs',
-    title: 'read backwards, an archived run is RUN_ARCHIVED and a deleted one is unknown',
+    title: 'reading backwards, an archived run fails with RUN_ARCHIVED and a deleted one is unknown',
     proves: ['RUN-12', 'RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -115,6 +116,31 @@ export const REVERSE_CASES: readonly ConformanceCase[] = [
           'the deleted run has no events',
         );
       }
+    },
+  }),
+  runsCase({
+    id: 'runs/damage-read-backwards',
+    title: 'reading backwards fails with CORRUPT_EVENT at a damaged event, and other pages are unaffected',
+    proves: ['RUN-12', 'RUN-17', 'RUN-20'],
+    async run(bench) {
+      const runId = bench.id('run');
+      for (let n = 1; n <= 9; n++) await appendNumbered(bench, runId, 1, n);
+      const { view } = damagedView(bench, runId, 5);
+      if (view === null) return;
+      const page = (range: FetchOptions) => view.runs.fetchEvents(runId, { ...range, order: 'newest' });
+      expectEqual(numbersOf(await page({ limit: 4 })), [9, 8, 7, 6], 'the pages after it are whole');
+      for (const range of [{}, { limit: 5 }, { beforeSeq: 6, limit: 1 }, { beforeSeq: 6 }, { afterSeq: 4 }]) {
+        const error = await expectCode('CORRUPT_EVENT', `a page with the damage, ${JSON.stringify(range)}`, () =>
+          page(range),
+        );
+        expectEqual([error.runId, error.runSeq], [runId, 5], 'the error names the event');
+      }
+      expectEqual(numbersOf(await page({ beforeSeq: 5 })), [4, 3, 2, 1], 'the pages before it are whole');
+      const found: number[] = [];
+      await expectCode('CORRUPT_EVENT', 'readEvents ends at the damage', async () => {
+        for await (const event of view.runs.readEvents(runId, { order: 'newest', limit: 2 })) found.push(event.runSeq);
+      });
+      expectEqual(found, [9, 8, 7, 6], 'after it has returned the later events');
     },
   }),
   runsCase({
@@ -144,7 +170,7 @@ export const REVERSE_CASES: readonly ConformanceCase[] = [
           expect(seqs.length === Math.min(4, seqs[0] ?? 0), 'the page is whole');
         }
       } finally {
-        // Also when the reader failed: the store closes after the case.
+        // Awaited even if the reader failed, because the store closes after the case.
         await writing;
       }
     },

@@ -27,7 +27,7 @@ async function appendNotes(bench: Bench, runId: string, ...notes: string[]): Pro
 export const REWRITE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/position-tells-of-changes',
-    title: 'a run’s position has its last sequence and a counter that only redactions and restores change',
+    title: 'a run’s position contains its last sequence and a counter that only redactions and restores change',
     proves: ['RUN-15', 'RUN-12'],
     needs: ['runs.redaction'],
     async run(bench) {
@@ -60,7 +60,10 @@ export const REWRITE_CASES: readonly ConformanceCase[] = [
       await runs.deleteRun(runId);
       expectEqual(await runs.position(runId), null, 'a deleted run has no position');
       await runs.restoreRun([part!], { overDeleted: true });
-      expect((await runs.position(runId))!.rewrites > restored.rewrites, 'also when restored over a deleted run');
+      expect(
+        (await runs.position(runId))!.rewrites > restored.rewrites,
+        'restoring over a deleted run also increases rewrites',
+      );
     },
   }),
   runsCase({
@@ -99,7 +102,7 @@ export const REWRITE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/redaction-reaches-projections',
-    title: 'projection states folded before a redaction are not served, and a rebuild removes them',
+    title: 'projection states folded before a redaction are not returned, and a rebuild removes them',
     proves: ['RUN-15'],
     needs: ['runs.redaction', 'kv'],
     async run(bench) {

@@ -5,7 +5,7 @@ import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { appendTypes, runEvent } from './events.ts';
 
-/** Returns a snapshot without the fields that depend on when it was made. */
+/** Returns a snapshot without the fields that depend on when it was created. */
 function stateOf({ projectedAt: _, version: __, ...state }: RunSnapshot): Omit<RunSnapshot, 'projectedAt' | 'version'> {
   return state;
 }
@@ -174,7 +174,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/snapshot-of-many-events',
-    title: 'a run longer than a page is projected completely, also after it has grown',
+    title: 'a run longer than a page is projected completely, even after it has grown',
     proves: ['RUN-13', '001 §5.1'],
     async run(bench) {
       const runId = bench.id('run');
@@ -198,7 +198,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/snapshots-are-views',
-    title: 'making a snapshot appends no event',
+    title: 'creating a snapshot does not append an event',
     proves: ['001 §5', 'RUN-13'],
     async run(bench) {
       const runId = bench.id('run');

@@ -60,7 +60,7 @@ async function statusAfter(bench: Bench, runId: string, allowed: boolean, what: 
 export const TRANSITION_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/run-transitions',
-    title: 'each run event type moves a run exactly as the table says, from every state',
+    title: 'each run event type moves a run exactly as specified in the table, from every state',
     proves: ['RUN-11'],
     async run(bench) {
       for (const [state, path] of Object.entries(PATH_TO)) {
@@ -77,7 +77,7 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/step-transitions',
-    title: 'each step event type moves a step of a running run exactly as the table says',
+    title: 'each step event type moves a step of a running run exactly as specified in the table',
     proves: ['RUN-11'],
     async run(bench) {
       for (const state of ['nothing', 'RUNNING', 'SUCCESS', 'FAILED', 'SKIPPED'] as const) {
@@ -146,7 +146,7 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/violations-name-the-event',
-    title: 'an invalid transition is stored, changes no state and is named in the snapshot',
+    title: 'an invalid transition is stored, changes no state and is listed in the snapshot',
     proves: ['RUN-11'],
     async run(bench) {
       const runId = bench.id('run');

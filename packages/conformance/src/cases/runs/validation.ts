@@ -1,4 +1,4 @@
-/** Validation: each bad field is refused by name, and nothing is written (RUN-9, 004 §3.3). */
+/** Validation: each invalid field is refused by name, and nothing is written (RUN-9, 004 §3.3). */
 import { randomUUID } from 'node:crypto';
 import type { RunEventInput } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
@@ -8,7 +8,8 @@ import { INVALID_IDS } from '../poison.ts';
 import { keylessEvent, runEvent, wholeLog } from './events.ts';
 
 /**
- * Appends a valid event, then each bad one. Every bad one must be refused by field name and leave the run unchanged.
+ * Appends a valid event, then each invalid one. Every invalid event must be refused by field name and leave the run
+ * unchanged.
  */
 async function refuses(bench: Bench, field: string, values: readonly unknown[]): Promise<void> {
   const runId = bench.id('run');
@@ -135,7 +136,7 @@ export const VALIDATION_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/keys-must-not-be-empty',
-    title: 'an idempotency key, if sent, is text of 1 to 512 bytes',
+    title: 'an idempotency key, if sent, must be text of 1 to 512 bytes',
     proves: ['RUN-5', 'GEN-5', 'RUN-9'],
     async run(bench) {
       await refuses(
