@@ -26,13 +26,13 @@ const LEAF_FROM = OWN_FROM + OWN_FIELDS.length;
 /** The appends of a group to the same run. */
 interface RunGroup {
   appends: RunAppend[];
-  /** Events whose key is new in this group, in order. Later events with the same key are duplicates. */
+  /** The first event of each key in this group, in order. Later events with the same key are duplicates. */
   events: PreparedEvent[];
-  /** Their keys; `null` while the run has only one event. */
+  /** The keys of these events; `null` while there is only one event. */
   keys: Set<string> | null;
   /**
-   * Whether its events name several projects or environments. Some must then be refused, which only the exact append
-   * can do.
+   * Whether the events name several projects or environments. If so, some of them must be refused, which only the exact
+   * append can do.
    */
   mixed: boolean;
 }
@@ -110,6 +110,10 @@ export class AppendGroup {
     }
     const outcomes = new Map<RunAppend, GroupOutcome>();
     for (const [runNo, group] of this.#runs.entries()) {
+      if (group.appends.length === 1 && group.appends[0]!.events.length === 1) {
+        outcomes.set(group.appends[0]!, placedAlone(group.events[0]!, written.get(runNo), stored.get(runNo)));
+        continue;
+      }
       const positions = keyPositions(group, written.get(runNo), stored.get(runNo));
       for (const append of group.appends) outcomes.set(append, placedBy(append, positions));
     }
@@ -136,8 +140,8 @@ function push(columns: readonly BinaryArray[], from: number, values: readonly (s
 }
 
 /**
- * The status of a run afterwards, for each status it may have before: none first, then as `RUN_STATUSES`. Empty when no
- * event can change it.
+ * Returns the status of a run after the events, for each status that it may have had before: no status first, then in
+ * the order of `RUN_STATUSES`. Returns an empty text if no event can change the status.
  */
 function statusesAfter(events: readonly PreparedEvent[]): string {
   if (!events.some((event) => isRunType(event.eventType))) return '';
@@ -155,6 +159,19 @@ function keep(stored: Map<number, Map<string, StoredRunEvent>>, runNo: number, e
 
 /** The position of a key: stored before, or written now for the first event that carries it. */
 type KeyPosition = StoredRunEvent | { first: PreparedEvent; runSeq: number; persistedAt: number; commitIndex: number };
+
+/**
+ * Returns the outcome of an append whose event is the only one of its run in the group. This is the most frequent case.
+ */
+function placedAlone(
+  event: PreparedEvent,
+  written: { before: number; at: number } | undefined,
+  stored: ReadonlyMap<string, StoredRunEvent> | undefined,
+): GroupOutcome {
+  const known = stored?.get(event.idempotencyKey);
+  if (known) return [{ runSeq: known.runSeq, persistedAt: known.persistedAt, duplicateOf: known }];
+  return written ? [{ runSeq: written.before + 1, persistedAt: written.at, duplicateOf: null }] : 'left';
+}
 
 /** Returns the position of each key of a run. New events were written in order. */
 function keyPositions(

@@ -3,17 +3,20 @@
  * of a run's events or none; the exact append handles the rest one at a time.
  */
 import { EVENT_FIELDS, type EventField, type EventFieldName, RUN_STATUSES } from '@tidemark/core';
-import { OWN_FIELDS, ROW_FIELDS } from '@tidemark/core/engine';
+import { type ChainFormat, OWN_FIELDS, ROW_FIELDS } from '@tidemark/core/engine';
 import { columnOf, EVENT_COLUMNS } from '@tidemark/sql';
 import type { ElementType } from './binary-arrays.ts';
 
-/** Statuses by their index in the list that the client sends for each run. The first index means no status. */
+/**
+ * The statuses in the order of the list that the client sends for each run, after its first item, which stands for no
+ * status.
+ */
 const statusList = RUN_STATUSES.map((status) => `'${status}'`).join(', ');
 
 /**
- * Selects the stored event of a run with a key by one look-up in the index of keys. With an equality condition, the
- * planner may believe that runs are short, use the index of sequences and read a whole run for each key. A range
- * ordered by key, with sorts disabled in our sessions, forces the right index.
+ * Selects the stored event of a run with a key with a single lookup in the index of keys. With an equality condition,
+ * the planner may assume that runs are short, use the index of sequences and read a whole run for each key. A range in
+ * key order, with sorts disabled in the store's sessions, forces the right index.
  */
 export function storedAtKey(runId: string, tenantId: string, key: string): string {
   return `(
@@ -25,8 +28,8 @@ export function storedAtKey(runId: string, tenantId: string, key: string): strin
 }
 
 /**
- * The feed position a head moves to: that of this transaction, but never before its current one. A transaction may be
- * older than the one whose lock it waited for, and the feed keeps the order of each run.
+ * The feed position that a head moves to: the position of this transaction, but never lower than its current one. A
+ * transaction may be older than the transaction whose lock it waited for, and the feed keeps the order of each run.
  */
 export const FEED_POSITION = `
       feed_xid = CASE WHEN r.feed_epoch = (SELECT max(epoch) FROM @feed_epochs)
@@ -92,14 +95,34 @@ const NEXT_STATUS = `(
         FROM news n WHERE n.run_id = excluded.run_id AND n.tenant_id = excluded.tenant_id
       )`;
 
-/** Skips a run with stored events whose status could change: the result depends on which of the events are new. */
+/**
+ * Skips a run with stored events whose status could change, because the result depends on which of the events are new.
+ */
 const LEFT_ALONE = `
       AND (i.run_no NOT IN (SELECT run_no FROM stored) OR i.run_no IN (SELECT run_no FROM runs_sent WHERE statuses = ''))`;
 
-/** The fields that an append writes. A redaction is set later. */
-const WRITTEN = ROW_FIELDS.filter((field) => field !== 'redaction');
+/** The SQL of a chain format: the bytes that the links of a commit cover before its roll. */
+interface FormatSql {
+  format: ChainFormat;
+  /** At the start of a run. */
+  atStart: string;
+  /** After the commit that the head `r` shows: its link and, in format 2, its time. */
+  afterHead: string;
+}
 
-/** Fields that are not sent with the event. */
+const FORMATS: Record<ChainFormat, FormatSql> = {
+  1: { format: 1, atStart: FIRST_LINK_BYTES, afterHead: 'r.link' },
+  2: { format: 2, atStart: `'\\x${'00'.repeat(40)}'::bytea`, afterHead: '(r.link || int8send(r.updated_at))' },
+};
+
+/** The fields that an append writes. A redaction is set later. Format 1 and life 1 are stored as NULL. */
+function writtenIn({ format }: FormatSql) {
+  return ROW_FIELDS.filter(
+    (field) => field !== 'redaction' && field !== 'life' && (field !== 'chainFormat' || format > 1),
+  );
+}
+
+/** The SQL for fields that are not sent with the event. */
 const OF_HEAD: Partial<Record<EventFieldName, string>> = {
   runSeq: 'h.before_seq + n.place',
   persistedAt: 'h.updated_at',
@@ -109,11 +132,11 @@ const OF_HEAD: Partial<Record<EventFieldName, string>> = {
   link: 'sha256(h.before_link || n.linked_by || int8send(h.before_seq + n.place))',
 };
 
-function writtenValue(field: EventFieldName): string {
-  return OF_HEAD[field] ?? `n.${columnOf(field)}`;
+function writtenValue(field: EventFieldName, { format }: FormatSql): string {
+  return field === 'chainFormat' ? String(format) : (OF_HEAD[field] ?? `n.${columnOf(field)}`);
 }
 
-const appendSql = (change: { status: string; leftAlone: string }) => `
+const appendSql = (change: { status: string; leftAlone: string }, chain: FormatSql) => `
   -- 1. The input: events and their runs.
   WITH input AS MATERIALIZED (
     SELECT * FROM ${unnested(EVENT_PARAMETERS, 1)} WITH ORDINALITY AS i (${names(EVENT_PARAMETERS)}, ord)
@@ -126,8 +149,8 @@ const appendSql = (change: { status: string; leftAlone: string }) => `
     SELECT i.ord, i.run_no, ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}
     FROM input i
     CROSS JOIN LATERAL ${storedAtKey('i.run_id', 'i.tenant_id', 'i.idempotency_key')} AS e
-    -- Ignores runs that are removed or still being restored.
-    WHERE (SELECT r.removed FROM @runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id) IS NULL
+    -- Ignores runs that are removed, still being restored, or in a later life than the appends of a group.
+    WHERE (SELECT r.removed IS NULL AND r.life = 1 FROM @runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id)
   ),
   -- 3. The new events, numbered without gaps. The client rolled the leaves of a run as if all were new. If some are
   -- not, they are rolled again here.
@@ -157,7 +180,7 @@ const appendSql = (change: { status: string; leftAlone: string }) => `
     )
     SELECT
       n.tenant_id, n.run_id, n.project_id, n.environment_id, n.plan_id, n.plan_version,
-      nullif(split_part(n.statuses, ',', 1), ''), n.events, sha256(${FIRST_LINK_BYTES} || n.last_roll || int8send(n.events)),
+      nullif(split_part(n.statuses, ',', 1), ''), n.events, sha256(${chain.atStart} || n.last_roll || int8send(n.events)),
       n.last_roll, clock.now, clock.now, n.labels, n.parent_run_id,
       (SELECT max(epoch) FROM @feed_epochs), pg_current_xact_id()
     FROM news n
@@ -167,24 +190,26 @@ const appendSql = (change: { status: string; leftAlone: string }) => `
     ON CONFLICT (run_id, tenant_id) DO UPDATE SET
       status = ${change.status},
       last_seq = r.last_seq + excluded.last_seq,
-      link = sha256(r.link || excluded.link_before || int8send(r.last_seq + excluded.last_seq)),
-      link_before = r.link,
+      link = sha256(${chain.afterHead} || excluded.link_before || int8send(r.last_seq + excluded.last_seq)),
+      link_before = ${chain.afterHead},
       -- Read after the lock was taken, so that time never runs backwards along the log.
       updated_at = greatest(r.updated_at, @tidemark_now()),
       ${FEED_POSITION}
-    WHERE r.removed IS NULL AND r.project_id = excluded.project_id AND r.environment_id = excluded.environment_id
+    WHERE r.removed IS NULL AND r.life = 1 AND r.project_id = excluded.project_id AND r.environment_id = excluded.environment_id
     RETURNING r.run_id, r.tenant_id, r.last_seq, r.link_before, r.updated_at, r.feed_epoch, r.feed_xid
   ),
   heads AS MATERIALIZED (
     SELECT n.run_no, n.tenant_id, n.run_id, n.project_id, n.environment_id, m.updated_at, m.feed_epoch, m.feed_xid,
       m.last_seq - n.events AS before_seq,
-      CASE WHEN m.last_seq = n.events THEN ${FIRST_LINK_BYTES} ELSE m.link_before END AS before_link
+      CASE WHEN m.last_seq = n.events THEN ${chain.atStart} ELSE m.link_before END AS before_link
     FROM moved m JOIN news n ON n.run_id = m.run_id AND n.tenant_id = m.tenant_id
   ),
   -- 5. Inserts the events up to the new head, each linked to the link before the commit.
   written AS (
-    INSERT INTO @run_events (tenant_id, run_id, ${WRITTEN.map(columnOf).join(', ')}, epoch, xid)
-    SELECT h.tenant_id, h.run_id, ${WRITTEN.map(writtenValue).join(', ')}, h.feed_epoch, h.feed_xid
+    INSERT INTO @run_events (tenant_id, run_id, ${writtenIn(chain).map(columnOf).join(', ')}, epoch, xid)
+    SELECT h.tenant_id, h.run_id, ${writtenIn(chain)
+      .map((field) => writtenValue(field, chain))
+      .join(', ')}, h.feed_epoch, h.feed_xid
     FROM heads h JOIN rolled n ON n.run_no = h.run_no
     ORDER BY n.ord
   )
@@ -199,6 +224,17 @@ function asText(column: string): string {
   return column === 'link' ? "encode(link, 'hex')" : `${column}::text`;
 }
 
-/** For groups whose events may change the status of a run, and for those whose events cannot. */
-export const APPEND = appendSql({ status: NEXT_STATUS, leftAlone: LEFT_ALONE });
-export const APPEND_KEEPING_STATUS = appendSql({ status: 'r.status', leftAlone: '' });
+const changing = { status: NEXT_STATUS, leftAlone: LEFT_ALONE };
+const keeping = { status: 'r.status', leftAlone: '' };
+
+/** The statement for groups whose events may change the status of a run, in each format of the chain. */
+export const APPEND: Record<ChainFormat, string> = {
+  1: appendSql(changing, FORMATS[1]),
+  2: appendSql(changing, FORMATS[2]),
+};
+
+/** The statement for groups whose events cannot change the status, in each format of the chain. */
+export const APPEND_KEEPING_STATUS: Record<ChainFormat, string> = {
+  1: appendSql(keeping, FORMATS[1]),
+  2: appendSql(keeping, FORMATS[2]),
+};

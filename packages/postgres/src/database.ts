@@ -1,6 +1,6 @@
 /**
- * The server as the store uses it: reads on any connection; writes each in a transaction at read committed, with a
- * synced commit (GEN-9). Under row-level security, both are confined to the tenants they name.
+ * Access to the server. Reads use any connection; each write uses a transaction at read committed with a synced commit
+ * (GEN-9). With row-level security, both are confined to the tenants they name.
  */
 import { TidemarkError } from '@tidemark/core';
 import { DEFAULT_TENANT, type EngineCall, sleep } from '@tidemark/core/engine';
@@ -23,7 +23,7 @@ export interface DatabaseSettings {
   /** Whether connections are real sessions, which keep prepared statements, rather than borrowed from a pooler. */
   sessions: boolean;
   dialect: Dialect;
-  /** Confine every transaction to the tenants it names. */
+  /** Whether to confine every transaction to the tenants it names. */
   rowLevelSecurity: boolean;
   /** The role that may see all tenants, for the operator's view under row-level security; `null` if there is none. */
   adminRole: string | null;
@@ -79,8 +79,8 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
   }
 
   /**
-   * Runs work in a transaction, from the start again after a serialization failure. Rejects with `OUTCOME_UNKNOWN` when
-   * it is unknown whether the commit happened.
+   * Runs work in a transaction, and starts again after a serialisation failure. Rejects with `OUTCOME_UNKNOWN` when it
+   * is unknown whether the commit happened.
    */
   async transaction<T>(reach: Reach, call: EngineCall, work: (client: Client) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
@@ -89,7 +89,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
       } catch (error) {
         const over =
           tries >= MOST_TRIES || call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline);
-        // Before COMMIT is sent, nothing is written, whatever fails.
+        // A failure before COMMIT is sent leaves nothing written.
         if (!isSerializationFailure(error) || over)
           throw error instanceof CommitFailure ? error.meaning() : translateRead(error);
       }
@@ -124,7 +124,10 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
   }
 
-  /** Names the statement, so that a session parses it once. Discards its plans now and then, because tables grow. */
+  /**
+   * Names the statement, so that a session parses it once. Discards the session's plans from time to time, because
+   * tables grow.
+   */
   async #prepared<Q extends { text: string }>(client: Client, query: Q): Promise<Q & { name: string }> {
     const uses = (this.#uses.get(client) ?? 0) + 1;
     this.#uses.set(client, uses);
@@ -140,7 +143,10 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
   }
 
-  /** Set in each transaction: the defaults of role or database must not weaken it, and a pooler keeps no settings. */
+  /**
+   * Set in each transaction, so that defaults of the role or database cannot weaken it, and because a pooler does not
+   * keep settings.
+   */
   #settingsOf(reach: Reach, mode: string): string {
     const settings = mode === 'READ WRITE' ? ['SET LOCAL synchronous_commit = on'] : [];
     if (!this.#settings.sessions) {
@@ -160,12 +166,17 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
   }
 
   /**
-   * Runs one write statement that commits by itself, in one round trip. It must set `synchronous_commit` itself. Under
+   * Runs one statement that commits by itself, in one round trip. A write must set `synchronous_commit` itself. Under
    * row-level security, and behind a pooler, it is wrapped in a transaction with the settings.
    */
-  async statement(text: string, values: readonly unknown[], reach: Reach): Promise<unknown[][]> {
-    const query = { text: this.dialect.script(text), values: values as unknown[], rowMode: 'array' as const };
-    if (this.#settings.rowLevelSecurity || !this.#settings.sessions) return this.#confinedStatement(query, reach);
+  async statement(
+    text: string,
+    values: readonly unknown[],
+    reach: Reach,
+    mode: 'READ ONLY' | 'READ WRITE' = 'READ WRITE',
+  ): Promise<unknown[][]> {
+    const query = { text: this.dialect.numbered(text), values: values as unknown[], rowMode: 'array' as const };
+    if (this.#settings.rowLevelSecurity || !this.#settings.sessions) return this.#confinedStatement(query, reach, mode);
     const client = await this.#connect();
     const notices = new SyncNotices(client);
     let broken: Error | undefined;
@@ -182,10 +193,14 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
   }
 
-  /** Rethrows races unchanged, as without row-level security: the caller has a fallback. */
-  async #confinedStatement(query: pg.QueryArrayConfig, reach: Reach): Promise<unknown[][]> {
+  /** Rethrows races unchanged, because the caller has a fallback for them. */
+  async #confinedStatement(
+    query: pg.QueryArrayConfig,
+    reach: Reach,
+    mode: 'READ ONLY' | 'READ WRITE',
+  ): Promise<unknown[][]> {
     try {
-      return await this.#inside(reach, 'READ WRITE', async (client) => (await client.query(query)).rows as unknown[][]);
+      return await this.#inside(reach, mode, async (client) => (await client.query(query)).rows as unknown[][]);
     } catch (error) {
       if (error instanceof CommitFailure) throw error.meaning();
       throw isUniqueViolation(error) || isSerializationFailure(error) ? error : translateRead(error);
@@ -201,7 +216,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     try {
       return await work();
     } finally {
-      // Fails in an aborted transaction, whose rollback restores the list as well.
+      // Fails in an aborted transaction, but its rollback also restores the list.
       await confine(rows[0].before ?? '').catch(() => {});
     }
   }
@@ -241,7 +256,7 @@ export class OpenTransaction implements SqlRunTransaction {
   }
 }
 
-/** A COMMIT whose reply was lost or is an error. */
+/** A COMMIT whose reply was lost or was an error. */
 class CommitFailure extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
@@ -253,8 +268,8 @@ class CommitFailure extends Error {
 }
 
 /**
- * The server reports a cancelled wait for a synchronous standby as success with a warning. The store treats it as
- * unknown (GEN-8).
+ * If waiting for a synchronous standby is cancelled, the server reports success with a warning. The store treats that
+ * as an unknown outcome (GEN-8).
  */
 class SyncNotices {
   readonly #client: Client;
@@ -272,7 +287,7 @@ class SyncNotices {
     if (!this.#cancelled) return;
     throw new TidemarkError(
       'OUTCOME_UNKNOWN',
-      'The wait for a synchronous standby was cancelled: the write is on this server, but may be lost in a failover; send it again',
+      'The wait for a synchronous standby was cancelled: the write is on this server, but may be lost in a failover; retry it',
     );
   }
 
@@ -291,7 +306,7 @@ function quoteName(name: string): string {
 
 const names = new Map<string, string>();
 
-/** Returns a name for a statement. There are only a handful. */
+/** Returns a name for a statement. There are only a few. */
 function nameOf(text: string): string {
   const name = names.get(text) ?? `tidemark_${names.size + 1}`;
   names.set(text, name);

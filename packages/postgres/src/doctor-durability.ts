@@ -6,8 +6,8 @@ import { all, type ExaminedServer, type Finding, ok, one, type Row, settingOf, w
 import type { Dialect } from './sql.ts';
 
 /**
- * Returns what an acknowledged write survives. Every write commits with synchronous_commit on, whatever the defaults
- * are.
+ * Returns what an acknowledged write survives. Every write commits with synchronous_commit on, regardless of the
+ * defaults.
  */
 export function durabilityOf(pool: pg.Pool, dialect: Dialect): Promise<Durability> {
   return withServer(pool, dialect, async (server) => {
@@ -15,7 +15,7 @@ export function durabilityOf(pool: pg.Pool, dialect: Dialect): Promise<Durabilit
       const settings = [await settingOf(server, 'fsync'), await settingOf(server, 'full_page_writes')];
       if (settings.includes(null)) return 'unknown';
       if (settings.includes('off') || (await unloggedTables(server)).length > 0) return 'process-crash';
-      // Even if no standby is visible, the write is known to be on this server's disk.
+      // Even if no standby is visible, the write is on this server's disk.
       return (await standbysOf(server)).following > 0 ? 'node-loss' : 'host-crash';
     } catch (error) {
       if (error instanceof pg.DatabaseError) return 'unknown';
@@ -70,8 +70,8 @@ export async function loggedTables(server: ExaminedServer): Promise<Finding> {
 }
 
 /**
- * Reports a default weaker than `on`. The store's own writes set it themselves, so this affects transactions that they
- * join.
+ * Reports a default weaker than `on`. The store's own writes set synchronous_commit themselves, so the default affects
+ * only callers' transactions that they join.
  */
 export async function synchronousCommit(server: ExaminedServer): Promise<Finding> {
   const { effective } = await one(server, `SELECT current_setting('synchronous_commit') AS effective`);
@@ -118,7 +118,7 @@ export async function synchronousStandbys(server: ExaminedServer): Promise<Findi
   return {
     status: 'fail',
     message: `None of ${names} follows: every write waits until one does`,
-    fix: 'Start a standby, or empty synchronous_standby_names and give up surviving the loss of this server',
+    fix: 'Start a standby, or clear synchronous_standby_names and accept that the loss of this server loses data',
   };
 }
 

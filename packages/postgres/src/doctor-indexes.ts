@@ -1,7 +1,7 @@
 /**
  * Compares the indexes of the schema with their tables in both directions, with two extensions of PostgreSQL if
- * installed. amcheck finds rows that an index lacks; pageinspect finds index entries whose row is missing, as after a
- * lost page write. Both read a page at a time, with locks that do not block writers.
+ * installed. amcheck finds rows that are missing from an index; pageinspect finds index entries without a row, for
+ * example after a lost page write. Both read a page at a time, with locks that do not block writers.
  */
 import type { DoctorFinding } from '@tidemark/core';
 import type pg from 'pg';
@@ -24,7 +24,7 @@ const INDEXES = `
 
 /**
  * Index entries whose row has no line pointer. The first item of a leaf that has a right neighbour is a bound, not an
- * entry. A dead line pointer waits for VACUUM, which removes the entry first.
+ * entry. Dead line pointers are left to VACUUM, which removes the entry first.
  */
 const DANGLING = `
   WITH leaves AS (

@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { all, type ExaminedServer, type Finding, ok, one } from './examined-server.ts';
 
-/** An open transaction is reported from this age on. */
+/** The age from which an open transaction is reported. */
 const LONG_SECONDS = 10;
 const CLOCK_OFFSET_MS = 1_000;
 const MANY_CONNECTIONS = 0.8;
@@ -68,7 +68,7 @@ export async function feedHorizon(server: ExaminedServer): Promise<Finding> {
 
 /**
  * Detects a pooler in transaction mode: while another connection is inside a transaction, ours must keep its backend
- * and never get the other's.
+ * and never get the backend of the other connection.
  */
 export async function pooler(server: ExaminedServer): Promise<Finding> {
   if (server.pool.options.max < 2)
@@ -81,7 +81,7 @@ export async function pooler(server: ExaminedServer): Promise<Finding> {
     const after = await backendOf(server.client);
     if (before === after && before !== theirs) return ok('none: connections are sessions');
   } finally {
-    // Closed, because it is still in its transaction.
+    // Closed, because it still has an open transaction.
     other.release(true);
   }
   return ok(
@@ -118,6 +118,6 @@ export async function connections(server: ExaminedServer): Promise<Finding> {
   return {
     status: 'warn',
     message,
-    fix: 'Lower maxConnections, raise max_connections of the server, or put PgBouncer in between',
+    fix: 'Lower maxConnections, increase max_connections of the server, or put PgBouncer in between',
   };
 }

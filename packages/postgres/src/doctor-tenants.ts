@@ -1,4 +1,4 @@
-/** Doctor checks of tenant isolation: the policies, and whether they bind the login. */
+/** Doctor checks of tenant isolation: the policies, and whether they apply to the login. */
 import { all, type ExaminedServer, type Finding, ok, one } from './examined-server.ts';
 
 export async function rowLevelSecurity(server: ExaminedServer): Promise<Finding> {
@@ -42,6 +42,6 @@ export async function loginRole(server: ExaminedServer): Promise<Finding> {
   return {
     status: enabled ? 'fail' : 'warn',
     message: `${name} ${rolsuper ? 'is a superuser' : 'has BYPASSRLS'}: ${enabled ? 'row-level security does not hold for it' : 'nothing on the server is closed to it'}`,
-    fix: 'Connect as a login of its own, NOSUPERUSER NOBYPASSRLS',
+    fix: 'Connect with a separate login, NOSUPERUSER NOBYPASSRLS',
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Checks for everything about a server and its settings that weakens durability, and how to fix it (GEN-6). A check
- * that cannot read its facts reports `unknown`.
+ * Finds everything about a server and its settings that weakens durability, with the fix (GEN-6). A check without the
+ * necessary information reports `unknown`.
  */
 import type { DoctorFinding } from '@tidemark/core';
 import type pg from 'pg';
@@ -76,7 +76,7 @@ async function primary(server: ExaminedServer): Promise<Finding> {
   return {
     status: 'fail',
     message: 'This server is a replica and takes no writes',
-    fix: 'Connect to the primary, by a name that follows it',
+    fix: 'Connect to the primary, with a host name that follows failovers',
   };
 }
 

@@ -25,7 +25,7 @@ export function translateRead(error: unknown): unknown {
   return translate(error, 'rejected');
 }
 
-/** Translates a failure during a write: unless the server itself refused it, it may have been committed. */
+/** Translates a failure during a write. Unless the server itself refused the write, it may have been committed. */
 export function translateWrite(error: unknown): unknown {
   return translate(error, 'unknown');
 }
@@ -45,7 +45,7 @@ function translate(error: unknown, otherwise: 'rejected' | 'unknown'): unknown {
   if (otherwise === 'unknown') {
     return new TidemarkError(
       'OUTCOME_UNKNOWN',
-      `The connection was lost while the write was under way (${message}); send it again to learn what became of it`,
+      `The connection was lost while the write was under way (${message}); retry it to find out its outcome`,
       { cause: error },
     );
   }

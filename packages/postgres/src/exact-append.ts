@@ -1,12 +1,14 @@
 /**
- * The exact append: lock the head, look up the keys, decide, write. For fences, refusals, races and callers'
+ * The exact append: lock the head, look up the keys, decide, write. Used for fences, refusals, races and callers'
  * transactions.
  */
 import {
   type AppendPlan,
+  type ChainFormat,
   digestBytes,
   eventOfRow,
-  FIRST_LINK,
+  firstLinkOf,
+  isTombstone,
   planAppend,
   ROW_FIELDS,
   type RowValue,
@@ -16,11 +18,13 @@ import {
   rowOf,
   type StoredRunEvent,
 } from '@tidemark/core/engine';
-import { EVENT_COLUMNS, HEAD_COLUMNS, lockHead, NOW, valuesOfHead } from '@tidemark/sql';
+import { beginLife, EVENT_COLUMNS, HEAD_COLUMNS, lockHead, NOW, valuesOfHead } from '@tidemark/sql';
 import { columnType, FEED_POSITION, storedAtKey } from './append-sql.ts';
 import type { OpenTransaction } from './database.ts';
 
 const MOST_RACES = 20;
+/** Number of events of an earlier life that one statement removes. */
+const REMOVE_STEP = 1_000;
 
 const FOR_UPDATE = { forUpdate: ' FOR UPDATE' } as const;
 
@@ -44,15 +48,16 @@ const ADD_EVENTS = `
     ${ROW_FIELDS.map((field) => `?::${columnType(field)}[]`).join(', ')}
   ) AS e WHERE r.tenant_id = ? AND r.run_id = ?`;
 
-/** Appends inside an open transaction and returns the plan it carried out. Throws when nothing may be written. */
-export async function appendExactly(tx: OpenTransaction, append: RunAppend): Promise<AppendPlan> {
+/** Appends inside an open transaction and returns the plan that it applied. Throws when nothing may be written. */
+export async function appendExactly(tx: OpenTransaction, append: RunAppend, format: ChainFormat): Promise<AppendPlan> {
   const { run } = append;
   for (let race = 0; race < MOST_RACES; race++) {
     const head = await lockHead(tx, FOR_UPDATE, run);
-    const stored = head === null ? new Map<string, StoredRunEvent>() : await findKeys(tx, append);
+    const stored = head === null || isTombstone(head) ? new Map<string, StoredRunEvent>() : await findKeys(tx, append);
     const [clock] = await tx.all<{ now: number }>(`SELECT ${NOW} AS now`, []);
-    const plan = planAppend(append, head, stored, clock!.now);
+    const plan = planAppend(append, head, stored, { now: clock!.now, format });
     if (plan.rows.length === 0) return plan;
+    if (isTombstone(head)) await beginLife(tx, run, plan.head, REMOVE_STEP);
     if (!(await writeHead(tx, head as RunHead | null, plan.head))) continue;
     await addEvents(tx, run, plan.rows);
     return plan;
@@ -77,9 +82,9 @@ async function findKeys(tx: OpenTransaction, { run, events }: RunAppend): Promis
   return new Map(rows.map((row) => eventOfRow(row)).map((event) => [event.idempotencyKey, event]));
 }
 
-/** Returns false when another writer has created the run since we looked. */
+/** Returns false if another writer has created the run since it was read. */
 async function writeHead(tx: OpenTransaction, before: RunHead | null, head: RunHead): Promise<boolean> {
-  const linkBefore = digestBytes(before?.link ?? FIRST_LINK);
+  const linkBefore = digestBytes(before?.link ?? firstLinkOf(head.life));
   if (before === null) return (await tx.run(NEW_HEAD, [...valuesOfHead(head), linkBefore])) === 1;
   const { status, seq, link, updatedAt, runId, tenantId } = head;
   await tx.run(MOVE_HEAD, [status, seq, digestBytes(link), linkBefore, updatedAt, runId, tenantId]);

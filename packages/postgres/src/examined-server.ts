@@ -1,4 +1,4 @@
-/** Shared by the doctor's checks: the server they examine, and the shape of findings. */
+/** Types shared by the doctor's checks: the examined server and the findings. */
 import type { DoctorFinding } from '@tidemark/core';
 import type pg from 'pg';
 import { translateRead } from './errors.ts';
@@ -56,6 +56,6 @@ export function unreadable(error: unknown): Finding {
   return {
     status: 'unknown',
     message: `Could not be read: ${(error as Error).message}`,
-    fix: 'Let this login read it, or look as another one',
+    fix: 'Let this login read it, or run the check with another login',
   };
 }

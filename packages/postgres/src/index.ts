@@ -1,4 +1,10 @@
 /** Tidemark on PostgreSQL: the production engine. */
-export { type Migration, type MigrationOptions, migrationScript, planMigrations } from './migrations.ts';
+export {
+  type Migration,
+  type MigrationOptions,
+  type MigrationState,
+  migrationScript,
+  planMigrations,
+} from './migrations.ts';
 export type { PostgresOptions } from './options.ts';
-export { openUrl, postgresStore } from './store.ts';
+export { migrationStatus, openUrl, postgresStore } from './store.ts';

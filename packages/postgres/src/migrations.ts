@@ -1,6 +1,6 @@
 /** Migrates a schema: numbered SQL files, each in one transaction with its version, under one lock. */
 import { TidemarkError } from '@tidemark/core';
-import { withUrlOptions } from '@tidemark/core/engine';
+import { type ChainFormat, NEWEST_CHAIN_FORMAT, withUrlOptions } from '@tidemark/core/engine';
 import type pg from 'pg';
 import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions, URL_OPTIONS } from './options.ts';
 import { Dialect } from './sql.ts';
@@ -15,11 +15,18 @@ export interface Migration {
 }
 
 /** The options that decide the shape of the tables. */
-export type MigrationOptions = Pick<PostgresOptions, 'schema' | 'partitions' | 'rowLevelSecurity' | 'payloadIndex'>;
+export type MigrationOptions = Pick<
+  PostgresOptions,
+  'schema' | 'partitions' | 'rowLevelSecurity' | 'payloadIndex' | 'updateIndex' | 'upgrade'
+>;
 
 /** Migrations that are applied only when their option is on. */
-const OPTIONAL: Record<number, keyof MigrationOptions> = { 1001: 'rowLevelSecurity', 1002: 'payloadIndex' };
-/** One for all schemas: migrations of one database wait for each other. */
+const OPTIONAL: Record<number, keyof MigrationOptions> = {
+  1001: 'rowLevelSecurity',
+  1002: 'payloadIndex',
+  1003: 'updateIndex',
+};
+/** A single lock for all schemas, so that migrations of one database wait for each other. */
 const LOCK = 7_420_042;
 
 /** Returns the migrations for these options in order, with all names filled in. */
@@ -45,7 +52,9 @@ export function planMigrations(options: MigrationOptions = {}): Migration[] {
 
 const PARTITIONED = / \{partitioned\}( \{fillfactor\})?$/;
 
-/** Creates partitions right after their table; plain tables get a fill factor, so that heads can change in place. */
+/**
+ * Creates partitions right after their table; plain tables get a fill factor, so that heads can be updated in place.
+ */
 function withPartitions(sql: string, partitions: number | undefined): string {
   if (partitions === undefined)
     return sql.replaceAll(' {partitioned}', '').replaceAll(' {fillfactor}', ' WITH (fillfactor = 80)');
@@ -74,7 +83,8 @@ export function migrationScript(given: MigrationOptions & { url?: string } = {})
     (migration) =>
       `-- ${migration.version} ${migration.name}\nBEGIN;\n${migration.sql.trim()}\n${recordSql(dialect, migration)};\nCOMMIT;`,
   );
-  return `${setUpSql(dialect)}\n\n${steps.join('\n\n')}\n`;
+  const marker = `-- For a new schema. In an existing one, run this last, once no process of an older version is left.\n${dialect.script(RAISE_MARKER)};`;
+  return `${setUpSql(dialect)}\n\n${steps.join('\n\n')}\n\n${marker}\n`;
 }
 
 function setUpSql(dialect: Dialect): string {
@@ -103,9 +113,10 @@ export async function migrate(client: pg.ClientBase, options: MigrationOptions):
   const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
   const plan = planMigrations(options);
   if (isComplete(await appliedMigrations(client, dialect), plan, dialect)) return;
+  let isNew = false;
   for (const migration of [null, ...plan]) {
-    // The lock belongs to the transaction, so that it also works behind a pooler. Read committed, whatever the default:
-    // an older snapshot would not show migrations by earlier holders of the lock.
+    // The lock belongs to the transaction, so that it also works behind a pooler. Uses read committed regardless of the
+    // default, because an older snapshot would not show the migrations of earlier holders of the lock.
     await client.query(
       `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(${LOCK})`,
     );
@@ -114,6 +125,7 @@ export async function migrate(client: pg.ClientBase, options: MigrationOptions):
       else if (!(await appliedMigrations(client, dialect)).some(({ version }) => version === migration.version)) {
         await client.query(migration.sql);
         await client.query(recordSql(dialect, migration));
+        if (migration.version === 1) isNew = true;
       }
       await client.query('COMMIT');
     } catch (error) {
@@ -121,6 +133,48 @@ export async function migrate(client: pg.ClientBase, options: MigrationOptions):
       throw error;
     }
   }
+  // No older library can use a schema that this process created.
+  if (isNew) await raiseMarker(client, dialect);
+}
+
+/** A migration, and when it was applied to a schema: RFC 3339, or `null`. */
+export interface MigrationState {
+  version: number;
+  name: string;
+  appliedAt: string | null;
+}
+
+/** Returns the migrations for these options, and those applied beyond them, in order. Changes nothing. */
+export async function migrationStates(client: pg.ClientBase, options: MigrationOptions): Promise<MigrationState[]> {
+  const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
+  const applied = new Map<number, MigrationState>();
+  if (await isSetUp(client, dialect)) {
+    const { rows } = await client.query(dialect.script('SELECT version, name, applied_at FROM @tidemark_migrations'));
+    for (const { version, name, applied_at: time } of rows)
+      applied.set(version, { version, name, appliedAt: (time as Date).toISOString() });
+  }
+  const planned = planMigrations(options).map(({ version, name }) => ({ version, name, appliedAt: null }));
+  const all = new Map<number, MigrationState>([...planned.map((it) => [it.version, it] as const), ...applied]);
+  return [...all.values()].sort((a, b) => a.version - b.version);
+}
+
+/**
+ * Selects the migration whose `oldest_reader` is the store's marker. It is raised to the migration's own version once
+ * writers may use chain format 2.
+ */
+const MARKER = "name = 'chain_format'";
+const READ_MARKER = `SELECT 1 FROM @tidemark_migrations WHERE ${MARKER} AND oldest_reader >= version`;
+const RAISE_MARKER = `UPDATE @tidemark_migrations SET oldest_reader = version WHERE ${MARKER}`;
+
+/** Returns the newest chain format that writers of the schema may use. */
+export async function readMarker(client: Pick<pg.ClientBase, 'query'>, dialect: Dialect): Promise<ChainFormat> {
+  const { rows } = await client.query(dialect.script(READ_MARKER));
+  return rows.length > 0 ? NEWEST_CHAIN_FORMAT : 1;
+}
+
+/** Raises the marker. Libraries that do not know the format refuse the schema from then on. */
+export async function raiseMarker(client: pg.ClientBase, dialect: Dialect): Promise<void> {
+  if ((await readMarker(client, dialect)) < NEWEST_CHAIN_FORMAT) await client.query(dialect.script(RAISE_MARKER));
 }
 
 /** Whether no migration is missing. Throws `SCHEMA_MISMATCH` for a schema that only a newer library can use. */
@@ -138,11 +192,16 @@ function isComplete(applied: readonly Applied[], plan: readonly Migration[], dia
   return plan.every(({ version }) => applied.some((it) => it.version === version));
 }
 
-async function appliedMigrations(client: pg.ClientBase, dialect: Dialect): Promise<Applied[]> {
+/** Whether the schema has a table of migrations. */
+async function isSetUp(client: pg.ClientBase, dialect: Dialect): Promise<boolean> {
   const { rows } = await client.query(`SELECT to_regclass($1) IS NOT NULL AS there`, [
     `"${dialect.schema}".tidemark_migrations`,
   ]);
-  if (!rows[0].there) return [];
+  return rows[0].there;
+}
+
+async function appliedMigrations(client: pg.ClientBase, dialect: Dialect): Promise<Applied[]> {
+  if (!(await isSetUp(client, dialect))) return [];
   return (
     await client.query(dialect.script('SELECT version, oldest_reader FROM @tidemark_migrations ORDER BY version'))
   ).rows;

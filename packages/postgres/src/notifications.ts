@@ -1,6 +1,6 @@
 /**
- * Hints that something was stored: immediate within this process, and by batched NOTIFY between processes, sent outside
- * any write. Each process has one listener. Without one, or when a hint is lost, readers poll.
+ * Hints that something was stored: immediate within this process, and sent to other processes with batched NOTIFY,
+ * outside any write. Each process has one listener. Without one, or when a hint is lost, readers poll.
  */
 import { type EngineCall, type RunKey, Signals } from '@tidemark/core/engine';
 import pg from 'pg';
@@ -72,7 +72,7 @@ export class Notifications {
       if (this.#listener !== listener) return;
       this.#listener = null;
       listener.end().catch(() => {});
-      // Hints during the reconnect were missed: wake everyone.
+      // Hints were missed during the reconnect, so wake everyone.
       this.#signals.notifyAll();
       if (this.#closed) return;
       this.#reconnect = setTimeout(() => {

@@ -26,7 +26,7 @@ export interface PostgresOptions extends StoreOptions {
    * Defaults to `url`.
    */
   listenUrl?: string;
-  /** Whether to migrate the schema when opening. Default true. Set it to false where a deployment step migrates. */
+  /** Whether to migrate the schema when opening. Default true. Set it to false if a deployment step migrates. */
   migrate?: boolean;
   /**
    * Adds an index of payloads for your own `@>` queries (GIN on jsonb). Makes every append much more expensive. Default
@@ -34,8 +34,13 @@ export interface PostgresOptions extends StoreOptions {
    */
   payloadIndex?: boolean;
   /**
-   * `require` makes opening fail with `DURABILITY_TOO_WEAK` on a server where a power cut could lose an acknowledged
-   * write. By default the store opens anyway; `doctor` reports the weakness.
+   * Adds an index of runs by their last update, for `listRuns` with `orderBy: 'updatedAt'`. Makes every append more
+   * expensive. Set it in every process that lists runs in this order. Default false.
+   */
+  updateIndex?: boolean;
+  /**
+   * `require` makes opening fail with `DURABILITY_TOO_WEAK` on a server where a power failure could lose an
+   * acknowledged write. By default the store opens anyway; `doctor` reports the weakness.
    */
   durability?: 'require';
 }
@@ -48,10 +53,12 @@ export const URL_OPTIONS: UrlReadings = {
   partitions: 'number',
   rowLevelSecurity: 'switch',
   payloadIndex: 'switch',
+  updateIndex: 'switch',
   maxConnections: 'number',
   connectionTimeoutMs: 'number',
   listenUrl: 'text',
   migrate: 'switch',
+  upgrade: 'switch',
 };
 
 /** Throws `INVALID_ARGUMENT` unless the name is safe to use in quotes without escaping. */

@@ -1,6 +1,6 @@
 /**
- * Connections: bounded in number and time, with the type parsers that the store needs. An idle connection that breaks
- * does not end the process.
+ * The connection pool: limits the number of connections, sets timeouts and the type parsers that the store needs. A
+ * broken idle connection does not end the process.
  */
 import { TidemarkError } from '@tidemark/core';
 import pg from 'pg';
@@ -29,12 +29,13 @@ function safeInteger(text: string): number {
 }
 
 /**
- * Planner settings for our statements. Each statement has its index: a plan made while a table was small must not later
- * read all of it, or sort a whole run. The statements are short, so JIT compilation costs more than it saves.
+ * Planner settings for the store's statements. Each statement has its index, so a plan made while a table was small
+ * must not later scan the table or sort a whole run. The statements are short, so JIT compilation costs more than it
+ * saves.
  */
 export const PLANNING = { enable_seqscan: 'off', enable_sort: 'off', jit: 'off' } as const;
 
-/** Settings of a new session. Poolers in transaction mode lose them, so each transaction sets them again. */
+/** Settings of a new session. Poolers in transaction mode do not keep them, so each transaction sets them again. */
 const SESSION = Object.entries({
   default_transaction_isolation: 'read\\ committed',
   idle_in_transaction_session_timeout: '60000',

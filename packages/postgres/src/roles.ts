@@ -1,5 +1,5 @@
 /**
- * Row-level security as seen by the login: whether policies are in force, and whether it may take the operator's role.
+ * Row-level security as seen by the login: whether policies are in force, and whether it may use the operator's role.
  */
 import type pg from 'pg';
 import type { Dialect } from './sql.ts';
@@ -8,9 +8,12 @@ const ADMIN_ROLE = 'tidemark_admin';
 const ROW_LEVEL_SECURITY = 1001;
 
 export interface Confinement {
-  /** Policies are in force, whether or not this process asked for them: every transaction must name its tenants. */
+  /**
+   * Whether policies are in force, even if this process did not enable them. If so, every transaction must list its
+   * tenants.
+   */
   rowLevelSecurity: boolean;
-  /** The role for the operator's view; `null` without policies or if this login may not take it. */
+  /** The role for the operator's view; `null` without policies or if this login may not use it. */
   adminRole: string | null;
 }
 

@@ -1,6 +1,10 @@
-/** The run engine on PostgreSQL: groups of appends in one statement, and the exact append for those it skips. */
+/**
+ * The run engine on PostgreSQL: one statement for a group of appends, and the exact append for the appends that it
+ * skips.
+ */
 import { invalidArgument, isTidemarkError } from '@tidemark/core';
 import {
+  type ChainMarker,
   compareKeys,
   decodeCursor,
   type EngineCall,
@@ -15,9 +19,13 @@ import {
   type StoreContext,
 } from '@tidemark/core/engine';
 import {
+  endText,
+  FEED_COLUMNS,
   feedColumns,
   feedEntry,
+  feedEntryOrNotice,
   NOT_REMOVED,
+  NOTICE_COLUMNS,
   type SqlRecords,
   SqlRuns,
   settleRaces,
@@ -35,21 +43,30 @@ import { RUN_DIALECT } from './run-dialect.ts';
 export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   readonly #notifications: Notifications;
   readonly #records: SqlRecords;
-  /** One connection per run: appends that wait for a run's head must not use up the connections of other runs. */
+  readonly #marker: ChainMarker;
+  /** Limits each run to one connection, so that appends waiting for one run's head do not use up the pool. */
   readonly #runMutex = new KeyedMutex();
   readonly #group: GroupCommit<RunAppend, PlacedEvent[]>;
 
-  constructor(context: StoreContext, database: Database, notifications: Notifications, records: SqlRecords) {
+  constructor(
+    context: StoreContext,
+    database: Database,
+    notifications: Notifications,
+    records: SqlRecords,
+    marker: ChainMarker,
+  ) {
     super(database, RUN_DIALECT, () => context.clock());
+    this.#marker = marker;
     this.#notifications = notifications;
     this.#records = records;
     this.#group = new GroupCommit((take) => this.#commit(take()), { maxGroup: 500 });
   }
 
-  /** A fence is compared with the current head, which the group statement cannot do. */
+  /** A fence and a life are compared with the current head, which the group statement cannot do. */
   protected override submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
     if (append.sameCommit) return this.#appendWith(append, append.sameCommit, call);
-    return append.expectedSeq === undefined ? this.#group.submit(append, call) : this.#appendOne(append, call);
+    const isPlain = append.expectedSeq === undefined && append.life === undefined;
+    return isPlain ? this.#group.submit(append, call) : this.#appendOne(append, call);
   }
 
   async #commit(appends: readonly RunAppend[]): Promise<(PlacedEvent[] | Error)[]> {
@@ -65,18 +82,18 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
 
   async #appendTogether(appends: readonly RunAppend[]): Promise<GroupOutcome[]> {
     const group = new AppendGroup(appends);
-    const statement = group.changesStatus ? APPEND : APPEND_KEEPING_STATUS;
+    const statement = (group.changesStatus ? APPEND : APPEND_KEEPING_STATUS)[this.#marker.current()];
     try {
       return group.outcomes(await this.database.statement(statement, group.parameters(), group.tenants));
     } catch (error) {
-      // A key was stored, or a lock taken, since the statement began: nothing of the group was written.
+      // Another writer stored a key or took a lock after the statement began, so no event of the group was written.
       if (!isUniqueViolation(error) && !isSerializationFailure(error)) throw translateWrite(error);
       return appends.map(() => 'left');
     }
   }
 
   async #appendOne(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
-    const write = (tx: OpenTransaction) => appendExactly(tx, append);
+    const write = (tx: OpenTransaction) => appendExactly(tx, append, this.#marker.current());
     const { placed } = await this.database.write(write, call, append.run.tenantId);
     this.#notifications.announce([append.run]);
     return placed;
@@ -87,7 +104,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     let report: (() => void) | undefined;
     const write = async (tx: OpenTransaction) => {
       report = undefined;
-      const plan = await appendExactly(tx, append);
+      const plan = await appendExactly(tx, append, this.#marker.current());
       if (plan.rows.length > 0) report = await writeInSameCommit(tx, this.#records, append, sameCommit, plan);
       return plan.placed;
     };
@@ -114,9 +131,9 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     const tx = new OpenTransaction(client, this.database.dialect);
     try {
       await this.database.joined(client, tenants, async () => {
-        // In the same order as the group statement locks, to avoid deadlocks.
+        // Locks in the same order as the group statement, to avoid deadlocks.
         for (const append of [...appends].sort(byLockOrder)) {
-          outcomes.set(append, (await appendExactly(tx, append)).placed);
+          outcomes.set(append, (await appendExactly(tx, append, this.#marker.current())).placed);
         }
       });
       return appends.map((append) => outcomes.get(append)!);
@@ -129,7 +146,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     this.#notifications.announce([run]);
   }
 
-  async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
+  async feed(after: string | null, limit: number, call: EngineCall, notices?: boolean): Promise<FeedEntry[]> {
     const isFeedPosition = (values: unknown[]) =>
       values.length === 3 &&
       isEpoch(values[0]) &&
@@ -138,6 +155,11 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
       /^\d{1,19}$/.test(values[1]);
     const position =
       after === null ? ([0, '0', 0] as const) : decodeCursor<[number, string, number]>(after, isFeedPosition);
+    if (notices) {
+      const params = [...position, limit, ...position, limit, limit];
+      const rows = await this.database.readArrays(SELECT_FEED_WITH_NOTICES, params, call);
+      return rows.map((row) => feedEntryOrNotice(encodeCursor(row.slice(0, 3)), row, 4));
+    }
     const rows = await this.database.readArrays(SELECT_FEED, [...position, limit], call);
     return rows.map((row) => feedEntry(encodeCursor(row.slice(0, 3)), row, 3));
   }
@@ -146,7 +168,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     return this.#notifications.wait(run ? topicOf(run) : ANY_RUN, call);
   }
 
-  /** Waits until everything accepted has been settled. */
+  /** Waits until all accepted appends have been settled. */
   drain(): Promise<void> {
     return this.#group.drain();
   }
@@ -156,29 +178,49 @@ function byLockOrder(a: RunAppend, b: RunAppend): number {
   return compareKeys(a.run.runId, b.run.runId) || compareKeys(a.run.tenantId, b.run.tenantId);
 }
 
-/** The column is an `integer`: a larger number would fail in the database. */
+/** Whether a value is an epoch. The column is an `integer`, so a larger number would fail in the database. */
 function isEpoch(value: unknown): boolean {
   return Number.isInteger(value) && Math.abs(value as number) < 2 ** 31;
 }
 
 /**
- * The link before the commit of an event `e`, ordered by sequence, so that the planner does not read a whole run
- * through the index of keys.
+ * The end of the commit that precedes the commit of an event `e`. Ordered by sequence, because otherwise the planner
+ * would read the whole run through the index of keys.
  */
-const LINK_BEFORE = `
-  SELECT b.link FROM @run_events b
+const END_BEFORE = `
+  SELECT ${endText("encode(b.link, 'hex')", 'b')} FROM @run_events b
   WHERE b.run_id = e.run_id AND b.tenant_id = e.tenant_id
     AND b.run_seq >= e.run_seq - e.commit_index AND b.run_seq <= e.run_seq - e.commit_index
   ORDER BY b.run_seq LIMIT 1`;
 
 /**
- * In transaction order, and never beyond the oldest transaction still open: otherwise a reader would forever skip an
- * event that is committed behind its cursor. Earlier epochs are complete.
+ * The condition for rows after a position, in transaction order. Excludes rows beyond the oldest open transaction,
+ * because otherwise a reader would skip rows that are committed later behind its cursor. Earlier epochs are complete.
  */
+const isNext = (row: string) => `
+    (${row}.epoch, ${row}.xid, ${row}.position) > (?::int, ?::text::xid8, ?::bigint)
+    AND (${row}.epoch < (SELECT max(epoch) FROM @feed_epochs) OR ${row}.xid < pg_snapshot_xmin(pg_current_snapshot()))`;
+
 const SELECT_FEED = `
-  SELECT e.epoch, e.xid::text, e.position, ${feedColumns(LINK_BEFORE)}
+  SELECT e.epoch, e.xid::text, e.position, ${feedColumns(END_BEFORE)}
   FROM @run_events e
-  WHERE (e.epoch, e.xid, e.position) > (?::int, ?::text::xid8, ?::bigint)
-    AND (e.epoch < (SELECT max(epoch) FROM @feed_epochs) OR e.xid < pg_snapshot_xmin(pg_current_snapshot()))
-    AND ${NOT_REMOVED}
+  WHERE ${isNext('e')} AND ${NOT_REMOVED}
   ORDER BY e.epoch, e.xid, e.position LIMIT ?`;
+
+/** The same feed with notices. A single statement, so that events and notices come from the same snapshot. */
+const SELECT_FEED_WITH_NOTICES = `
+  SELECT f.epoch, f.xid::text, f.position, f.notice, ${FEED_COLUMNS.map((column) => `f.${column}`).join(', ')}
+  FROM (
+    (
+      SELECT e.epoch, e.xid, e.position, NULL AS notice, ${feedColumns(END_BEFORE)}
+      FROM @run_events e WHERE ${isNext('e')} AND ${NOT_REMOVED}
+      ORDER BY e.epoch, e.xid, e.position LIMIT ?
+    )
+    UNION ALL
+    (
+      SELECT n.epoch, n.xid, n.position, n.notice, ${NOTICE_COLUMNS}
+      FROM @run_notices n WHERE ${isNext('n')}
+      ORDER BY n.epoch, n.xid, n.position LIMIT ?
+    )
+  ) AS f
+  ORDER BY f.epoch, f.xid, f.position LIMIT ?`;

@@ -2,6 +2,7 @@
 export class Dialect {
   readonly schema: string;
   readonly #translated = new Map<string, string>();
+  readonly #scripts = new Map<string, string>();
 
   constructor(schema: string) {
     this.schema = schema;
@@ -23,8 +24,18 @@ export class Dialect {
     return text;
   }
 
-  /** Translates a script without parameters. */
+  /** Translates a script without parameters, or with numbered ones. */
   script(sql: string): string {
     return sql.replaceAll(/@(?=[a-z_])(\w+)/g, (_, name: string) => this.name(name));
+  }
+
+  /** Like `script`, for a statement that runs often. */
+  numbered(sql: string): string {
+    let text = this.#scripts.get(sql);
+    if (text === undefined) {
+      text = this.script(sql);
+      this.#scripts.set(sql, text);
+    }
+    return text;
   }
 }

@@ -1,6 +1,13 @@
 /** The PostgreSQL store: all domains on one schema. */
 import { type Durability, invalidArgument, type Store } from '@tidemark/core';
-import { assembleStore, type EngineCall, StoreContext, withUrlOptions } from '@tidemark/core/engine';
+import {
+  assembleStore,
+  type ChainFormat,
+  ChainMarker,
+  type EngineCall,
+  StoreContext,
+  withUrlOptions,
+} from '@tidemark/core/engine';
 import { SQL_ABILITIES, sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords, sqlTenancy } from '@tidemark/sql';
 import type pg from 'pg';
 import { Database } from './database.ts';
@@ -9,12 +16,13 @@ import { durabilityOf, requireDurability } from './doctor-durability.ts';
 import { checkIndexes } from './doctor-indexes.ts';
 import { beginEpoch } from './epochs.ts';
 import { translateRead } from './errors.ts';
-import { checkMigrated, migrate } from './migrations.ts';
+import { checkMigrated, type MigrationState, migrate, migrationStates, raiseMarker, readMarker } from './migrations.ts';
 import { Notifications } from './notifications.ts';
 import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions, URL_OPTIONS } from './options.ts';
 import { connectPool } from './pool.ts';
 import { type Confinement, confinementOf } from './roles.ts';
 import { PostgresRuns } from './runs.ts';
+import { GroupedRecords } from './shared-records.ts';
 import { Dialect } from './sql.ts';
 
 /**
@@ -38,10 +46,11 @@ export async function postgresStore(options: string | PostgresOptions): Promise<
     const { pool, sessions } = await connectPool(given, context.timeoutMs);
     try {
       const dialect = new Dialect(schema);
-      const confinement = await prepareSchema(pool, given, dialect);
+      const { confinement, format } = await prepareSchema(pool, given, dialect);
       if (given.durability === 'require') await requireDurability(pool, dialect);
       const database = new Database({ pool, timeoutMs: context.timeoutMs, sessions, dialect, ...confinement });
-      return await assemble(context, pool, given, database, sessions);
+      const marker = new ChainMarker(format, () => readMarker(pool, dialect));
+      return await assemble(context, pool, given, database, sessions, marker);
     } catch (error) {
       await pool.end();
       throw error;
@@ -56,14 +65,45 @@ export function openUrl(url: string, options: Omit<PostgresOptions, 'url'>): Pro
   return postgresStore({ ...options, url });
 }
 
-async function prepareSchema(pool: pg.Pool, options: PostgresOptions, dialect: Dialect): Promise<Confinement> {
+/**
+ * Returns the migrations of a schema with the time at which each was applied, without changing anything.
+ *
+ * @throws `INVALID_ARGUMENT` for an option it cannot use, `UNAVAILABLE` when the server cannot be reached.
+ */
+export async function migrationStatus(options: PostgresOptions): Promise<MigrationState[]> {
+  const given = withUrlOptions(options, URL_OPTIONS);
+  const context = new StoreContext(given);
+  try {
+    const { pool } = await connectPool({ ...given, maxConnections: 1 }, context.timeoutMs);
+    try {
+      const client = await pool.connect();
+      try {
+        return await migrationStates(client, given);
+      } finally {
+        client.release();
+      }
+    } finally {
+      await pool.end();
+    }
+  } catch (error) {
+    throw translateRead(error);
+  }
+}
+
+interface Prepared {
+  confinement: Confinement;
+  format: ChainFormat;
+}
+
+async function prepareSchema(pool: pg.Pool, options: PostgresOptions, dialect: Dialect): Promise<Prepared> {
   const client = await pool.connect();
   try {
     if (options.migrate === false) await checkMigrated(client, options);
     else await migrate(client, options);
+    if (options.upgrade) await raiseMarker(client, dialect);
     const confinement = await confinementOf(client, dialect);
     await beginEpoch(client, dialect, confinement);
-    return confinement;
+    return { confinement, format: await readMarker(client, dialect) };
   } finally {
     client.release();
   }
@@ -75,6 +115,7 @@ async function assemble(
   options: PostgresOptions,
   database: Database,
   sessions: boolean,
+  marker: ChainMarker,
 ): Promise<Store> {
   const { dialect } = database;
   const notifications = new Notifications(pool, options.listenUrl ?? (sessions ? options.url : null), dialect.schema);
@@ -82,8 +123,12 @@ async function assemble(
     wait: (topic: string, call: EngineCall) => notifications.wait(topic, call),
     notify: (topic: string) => notifications.notify(topic),
   };
-  const records = sqlRecords(database, signals);
-  const runs = new PostgresRuns(context, database, notifications, records);
+  let shared: GroupedRecords | undefined;
+  const records = sqlRecords(database, signals, (alone) => {
+    shared = new GroupedRecords(database, alone);
+    return shared;
+  });
+  const runs = new PostgresRuns(context, database, notifications, records, marker);
   const agents = sqlAgents(database, signals);
   const artifacts = sqlArtifacts(database);
   const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context.clock);
@@ -92,8 +137,9 @@ async function assemble(
   return assembleStore(context, {
     backend: 'postgres',
     version: rows[0].server_version,
-    can: SQL_ABILITIES,
+    can: { ...SQL_ABILITIES, 'runs.listByUpdate': options.updateIndex === true },
     durability: () => durability,
+    chainFormat: marker.current,
     runs,
     kv: records,
     agents,
@@ -108,6 +154,7 @@ async function assemble(
     close: async () => {
       await cleaner.stop();
       await runs.drain();
+      await shared?.drain();
       await notifications.close();
       await pool.end();
     },

@@ -7,7 +7,7 @@ import { pgbouncer } from '../../../scripts/servers/pgbouncer.ts';
 import { type PostgresVersion, postgresOfVersion } from '../../../scripts/servers/postgres.ts';
 import type { RunningServer } from '../../../scripts/servers/start.ts';
 import { type PostgresOptions, postgresStore } from '../src/index.ts';
-import { createDatabase, through, withClient } from './servers.ts';
+import { createDatabase, dropDatabase, through, withClient } from './servers.ts';
 
 export interface Combination {
   /** `installed` is the version of this machine: 15 on Debian 12. */
@@ -80,16 +80,24 @@ export async function startCombination(combination: Combination): Promise<Settin
 
 /** Sets up a database, under row-level security as its owner, and returns the options to open the store with. */
 async function prepareDatabase(server: string, way: string, combination: Combination): Promise<PostgresOptions> {
-  const { rowLevelSecurity, partitions } = combination;
+  const { rowLevelSecurity, partitions, pooler } = combination;
   const url = await createDatabase(server);
   // Three processes share two cores: slow answers are not the faults that this test looks for.
-  const options = { rowLevelSecurity, timeoutMs: 20_000, ...(partitions === undefined ? {} : { partitions }) };
+  // Two combinations have the index: one with partitions and row-level security, one without either.
+  const settings = { rowLevelSecurity, updateIndex: !pooler };
+  const options = { ...settings, timeoutMs: 20_000, ...(partitions === undefined ? {} : { partitions }) };
   if (!rowLevelSecurity) return { ...options, url: through(url, way) };
   await (await postgresStore({ ...options, url })).close();
   await withClient(url, (client) => client.query(APPLICATION_ROLE));
   const application = new URL(through(url, way));
   application.username = 'tidemark_app';
   return { ...options, url: application.href, migrate: false };
+}
+
+/** Opens a new database of a server that runs already, with no settings. */
+export async function openPlain(server: string): Promise<StoreUnderTest> {
+  const url = await createDatabase(server);
+  return { ...(await underTest({ url, timeoutMs: 20_000 })), dispose: () => dropDatabase(url) };
 }
 
 /** The login of applications: owns nothing, and may take the roles that the migration created. */

@@ -1,5 +1,5 @@
-/** Registers the conformance kit for one combination: most cases in parallel, the rest alone. */
-import { ALL_CASES, registerConformance, sharesStore } from '@tidemark/conformance';
+/** Registers the conformance kit, or a part of it, for one combination: most cases in parallel, the rest alone. */
+import { ALL_CASES, type ConformanceCase, registerConformance, sharesStore } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { type Combination, describeCombination, type Setting, startCombination } from './combinations.ts';
 import { WITHOUT_POSTGRES } from './databases.ts';
@@ -7,7 +7,7 @@ import { WITHOUT_POSTGRES } from './databases.ts';
 /** Fewer than the default, since five combinations each try different ones. */
 const MODEL_RUNS = 20;
 
-export function registerCombination(combination: Combination): void {
+export function registerCombination(combination: Combination, cases: readonly ConformanceCase[] = ALL_CASES): void {
   describe.skipIf(WITHOUT_POSTGRES)(describeCombination(combination), () => {
     let setting: Setting;
     beforeAll(async () => {
@@ -16,7 +16,7 @@ export function registerCombination(combination: Combination): void {
     afterAll(() => setting?.stop(), 60_000);
 
     const open = () => setting.openUnderTest();
-    const [shared, alone] = [ALL_CASES.filter(sharesStore), ALL_CASES.filter((it) => !sharesStore(it))];
+    const [shared, alone] = [cases.filter(sharesStore), cases.filter((it) => !sharesStore(it))];
     registerConformance({ describe, it: it.concurrent, afterAll }, 'The store, in many calls at once,', open, {
       cases: shared,
       modelRuns: MODEL_RUNS,

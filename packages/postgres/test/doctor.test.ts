@@ -52,7 +52,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     });
   }
 
-  it('finds nothing to fix on a well-configured server, where an acknowledged write survives a power cut', async () => {
+  it('finds nothing to fix on a well-configured server, where an acknowledged write survives a power failure', async () => {
     const store = await openAs('app');
     const { ok, durability, findings } = await store.doctor();
     expect(findings.filter(({ status }) => status !== 'ok')).toEqual([]);
@@ -78,7 +78,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     await expect(postgresStore({ url, durability: 'require' })).rejects.toMatchObject({ code: 'DURABILITY_TOO_WEAK' });
   });
 
-  it('warns of synchronous_commit that is off for the role, and of the session default', async () => {
+  it('warns about synchronous_commit being off for the role, and of the session default', async () => {
     const url = await databaseOf('app');
     await superuser('ALTER ROLE app SET synchronous_commit = off');
     onTestFinished(() => superuser('ALTER ROLE app RESET synchronous_commit'));
@@ -107,9 +107,9 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     expect(store.info.durability).toBe('process-crash');
   });
 
-  it('warns of a superuser, and fails a superuser that row-level security should bind', async () => {
+  it('warns about a superuser, and fails a superuser that row-level security should bind', async () => {
     const url = await newDatabase(server.url);
-    const superusers = { check: 'login role', fix: 'Connect as a login of its own, NOSUPERUSER NOBYPASSRLS' };
+    const superusers = { check: 'login role', fix: 'Connect with a separate login, NOSUPERUSER NOBYPASSRLS' };
     const store = await openStore(url);
     expect(await findingOf(store, 'login role')).toEqual({
       ...superusers,
@@ -124,7 +124,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     });
   });
 
-  it('warns of a login that owns the tables it is confined in, and fails a table without FORCE', async () => {
+  it('warns about a login that owns the tables it is confined in, and fails a table without FORCE', async () => {
     const url = await newDatabase(server.url);
     await openStore(url, { rowLevelSecurity: true });
     await superuser('GRANT tidemark_writer, tidemark_admin TO app');
@@ -162,7 +162,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     });
   });
 
-  it('warns of clocks that disagree', async () => {
+  it('warns about clocks that disagree', async () => {
     const store = await openAs('app');
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 60_000 });
     onTestFinished(() => void vi.useRealTimers());
@@ -227,7 +227,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
         check: 'primary',
         status: 'fail',
         message: 'This server is a replica and takes no writes',
-        fix: 'Connect to the primary, by a name that follows it',
+        fix: 'Connect to the primary, with a host name that follows failovers',
       });
     });
 

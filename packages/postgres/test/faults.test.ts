@@ -245,7 +245,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a separate server', () => {
 });
 
 describe.skipIf(WITHOUT_POSTGRES)('a server killed and restarted under load (F2)', () => {
-  it('loses no acknowledged write, and the client recovers by itself', { timeout: 120_000 }, async () => {
+  it('loses no acknowledged write, and the client recovers automatically', { timeout: 120_000 }, async () => {
     const { code, output } = await runQuietly(process.execPath, [
       'scripts/run.js',
       'faults/postgres-kill',

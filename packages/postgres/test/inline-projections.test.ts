@@ -87,7 +87,7 @@ describe.skipIf(WITHOUT_POSTGRES)('inline projections on PostgreSQL', () => {
     await expectFollowed(store, projection, 'r');
   });
 
-  it('retry when another writer stores the first state of the run meanwhile', async () => {
+  it("' retry when another writer stores the first state of the run first", async () => {
     const url = await newDatabase();
     const [store, other] = [await openStore(url), await openStore(url)];
     await store.runs.appendEvent(runEvent('r', 'without'));

@@ -22,7 +22,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a tail in another process', () => {
     await tail.line('first');
     const latencies: number[] = [];
     for (let at = 0; at < 10; at++) {
-      // Never in step with the tail's poll, which is every half second.
+      // Never synchronised with the tail's poll, which runs every half second.
       await sleep(130 + at * 37);
       const sent = Date.now();
       await store.runs.appendEvent(runEvent('r', `e${at}`));

@@ -11,7 +11,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a retry between a read and a write', () => {
   const name = { space: 'kv', tenantId: 'default', key: 'k' } as const;
 
   /**
-   * Another process that has carried out the request and is about to commit. The record it created is already deleted
+   * Another process that has executed the request and is about to commit. The record it created is already deleted
    * again.
    */
   async function rival(url: string, id: string) {

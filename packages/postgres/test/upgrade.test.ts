@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { checkContents, checkContinuing } from '../../../scripts/fixtures/checks.ts';
+import { checkContents, checkContinuing, checkUpgrade } from '../../../scripts/fixtures/checks.ts';
 import { type Fixture, fixturesOf, runOrThrow } from '../../../scripts/fixtures/packed.ts';
 import { postgresClient } from '../../../scripts/fixtures/postgres-client.ts';
 import { startOwnServer } from '../../../scripts/servers/index.ts';
@@ -48,6 +48,11 @@ describe.skipIf(WITHOUT_POSTGRES)('a dump', () => {
     it('can be written to', async () => {
       const { url, archive } = await restored(fixture);
       await checkContinuing(await openStore(url, OPTIONS[fixture.name]), fixture, archive);
+    });
+
+    it('writes chain format 2 once the marker is raised', async () => {
+      const { url } = await restored(fixture);
+      await checkUpgrade((options) => openStore(url, { ...OPTIONS[fixture.name], ...options }));
     });
 
     it('has its guards afterwards', async () => {

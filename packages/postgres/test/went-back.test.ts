@@ -23,7 +23,9 @@ test('a cut tail is reported by the process that wrote it', async () => {
   closing.push(() => client.end());
   await client.query(`SET session_replication_role = replica; SET search_path = ${schema}`);
   await client.query('DELETE FROM run_events WHERE run_seq > 3');
-  await client.query('UPDATE runs SET last_seq = 3, link = (SELECT link FROM run_events WHERE run_seq = 3)');
+  await client.query(
+    'UPDATE runs SET last_seq = 3, link = (SELECT link FROM run_events WHERE run_seq = 3), updated_at = (SELECT persisted_at FROM run_events WHERE run_seq = 3)',
+  );
   await store.runs.handle('r').append('Progress', { at: 3 });
   const loss = { code: 'HEAD_WENT_BACK', severity: 'P1', tenantId: 'default', runId: 'r', knownSeq: 5, currentSeq: 4 };
   await expect.poll(() => alerts).toEqual([loss]);

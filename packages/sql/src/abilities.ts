@@ -6,7 +6,9 @@ export const SQL_ABILITIES = {
   'runs.feed': true,
   'runs.transactions': true,
   'runs.redaction': true,
+  'runs.notices': true,
   'runs.inlineProjections': true,
   'kv.watch': true,
+  'kv.atomicBatch': true,
   reopen: true,
 } as const satisfies Engine['can'];

@@ -1,5 +1,5 @@
 /**
- * The artifact engine of SQL backends (AGT-11). References and small bytes are in tables; large bytes are beside the
+ * The artifact engine of SQL backends (AGT-11). References and small bytes are in tables; large bytes are outside the
  * database on engines that have a directory for them. Bytes and their reference become visible in one transaction.
  */
 import { TidemarkError } from '@tidemark/core';

@@ -1,4 +1,7 @@
-/** Background cleaning of every SQL engine: expired rows, and remains of runs whose removal a crash interrupted. */
+/**
+ * Background cleaning of every SQL engine: expired rows, and leftovers of runs whose removal was interrupted by a
+ * crash.
+ */
 import {
   type AgentEngine,
   type ArtifactEngine,

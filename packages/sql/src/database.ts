@@ -1,6 +1,6 @@
 /**
- * The database as shared SQL sees it. Statements are written once: `?` is a parameter and `@name` a table or function
- * of Tidemark. Each engine translates them.
+ * The interface of a database for shared SQL. Statements are written once: `?` is a parameter and `@name` a table or
+ * function of Tidemark. Each engine translates them.
  */
 import type { EngineCall } from '@tidemark/core/engine';
 
@@ -10,11 +10,11 @@ export type SqlValue = string | number | null | Uint8Array;
 export interface SqlTransaction {
   /** Returns all rows of a statement; for writes, the rows of its RETURNING clause. */
   all<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]>;
-  /** Returns how many rows a statement has written. Cheaper than returning and counting them. */
+  /** Returns the number of rows that a statement wrote. Cheaper than returning the rows and counting them. */
   run(sql: string, params: readonly SqlValue[]): Promise<number>;
 }
 
-/** The source of record revisions. Each change has its own revision, and revisions only grow. */
+/** The source of record revisions. Each change has its own revision, and revisions only increase. */
 export interface Revisions {
   /** Selects the next revision, as `revision`, and the time, as `now`. */
   next: string;
@@ -31,8 +31,8 @@ export interface SqlDatabase {
   /** Runs one read statement outside any transaction. */
   read<Row>(sql: string, params: readonly SqlValue[], call: EngineCall): Promise<Row[]>;
   /**
-   * Runs work that is written whole or not at all, and resolves after the commit. The work may share its transaction
-   * with other work and must use only `tx`. An error it throws rolls it back and is rethrown unchanged.
+   * Runs work that is written completely or not at all, and resolves after the commit. The work may share its
+   * transaction with other work and must use only `tx`. An error it throws rolls it back and is rethrown unchanged.
    */
   write<T>(work: (tx: SqlTransaction) => Promise<T>, call: EngineCall): Promise<T>;
   readonly revisions: Revisions;
@@ -48,7 +48,7 @@ export const NOW = '@tidemark_now()';
 /** A row with the time, for statements that need the same millisecond more than once. */
 export const CLOCK = `(SELECT ${NOW} AS now) AS clock`;
 
-/** How an engine notifies waiting readers, in this process and in others, of something new. */
+/** How an engine notifies waiting readers, in this process and in others, that something is new. */
 export interface SqlSignals {
   /**
    * Resolves at the topic's next notification, at the call's deadline or when it aborts. Notifications may be missed.

@@ -15,11 +15,27 @@ export {
   type SqlTransaction,
   type SqlValue,
 } from './database.ts';
+export { type Chain, type ChainPlan, type ChainRows, planChain } from './records/chain.ts';
 export { settleRaces } from './records/races.ts';
+export { type FieldRow, gatherRecords, storedRecord } from './records/rows.ts';
+export type { AloneRecords, SharedRecords } from './records/shared.ts';
+export { idOf, type MadeChange, needsFields, type RecordRow, seenRows } from './records/step.ts';
+export { fieldSum, recordStart } from './records/sums.ts';
 export { type SqlRecords, sqlRecords } from './records.ts';
 export type { SqlRunDatabase, SqlRunTransaction } from './runs/database.ts';
 export { type RedactionOutcome, type RunDialect, SqlRuns } from './runs/engine.ts';
-export { feedColumns, feedEntry, lockHead, NOT_REMOVED, SELECT_HEAD } from './runs/reading.ts';
+export {
+  endText,
+  FEED_COLUMNS,
+  feedColumns,
+  feedEntry,
+  feedEntryOrNotice,
+  lockHead,
+  NOT_REMOVED,
+  NOTICE_COLUMNS,
+  SELECT_HEAD,
+} from './runs/reading.ts';
+export { beginLife } from './runs/removal.ts';
 export { columnOf, EVENT_COLUMNS, HEAD_COLUMNS, headOf, valuesOfHead } from './runs/rows.ts';
 export { writeInSameCommit } from './runs/same-commit.ts';
 export { sqlTenancy } from './tenancy.ts';

@@ -12,7 +12,7 @@ import {
 import type { SqlDatabase, SqlTransaction, SqlValue } from './database.ts';
 import { integerOf, type SqlInteger } from './values.ts';
 
-const COLUMNS = 'tenant_id, run_id, from_seq, reason, found_at, state, release';
+const COLUMNS = 'tenant_id, run_id, from_seq, reason, found_at, state, release, notice';
 
 const SELECT_RUN = `SELECT ${COLUMNS} FROM @run_quarantines WHERE tenant_id = ? AND run_id = ?`;
 
@@ -25,11 +25,11 @@ const SELECT_CURRENT = `SELECT ${COLUMNS} FROM @run_quarantines WHERE (state = '
 const SELECT_NEWEST = 'SELECT max(release) AS newest FROM @run_quarantines WHERE release > 0';
 
 const INSERT = `
-  INSERT INTO @run_quarantines (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)
+  INSERT INTO @run_quarantines (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (tenant_id, run_id) DO NOTHING RETURNING 1 AS done`;
 
 const UPDATE = `
-  UPDATE @run_quarantines SET from_seq = ?, reason = ?, found_at = ?, state = ?, release = ?
+  UPDATE @run_quarantines SET from_seq = ?, reason = ?, found_at = ?, state = ?, release = ?, notice = ?
   WHERE tenant_id = ? AND run_id = ? RETURNING 1 AS done`;
 
 const DELETE = 'DELETE FROM @run_quarantines WHERE tenant_id = ? AND run_id = ? RETURNING 1 AS done';
@@ -42,15 +42,21 @@ interface Row {
   found_at: SqlInteger;
   state: StoredQuarantine['state'];
   release: SqlInteger;
+  notice: SqlInteger;
 }
 
 /**
- * `takeNumber` takes the next release number inside a transaction. Concurrent callers wait until it is committed, so
- * that a number becomes visible only after all lower ones.
+ * `takeNumber` takes the next number of a release or a quarantine inside a transaction. Concurrent callers wait until
+ * that transaction is committed, so that a number becomes visible only after all lower ones.
  */
 export function sqlQuarantines(db: SqlDatabase, takeNumber: (tx: SqlTransaction) => Promise<number>): QuarantineEngine {
   const lock = async (tx: SqlTransaction, run: RunKey) => {
     const [row] = await tx.all<Row>(SELECT_RUN + db.forUpdate, [run.tenantId, run.runId]);
+    return row ? entryOf(row) : null;
+  };
+
+  const find = async (run: RunKey, call: EngineCall): Promise<StoredQuarantine | null> => {
+    const [row] = await db.read<Row>(SELECT_RUN, [run.tenantId, run.runId], call);
     return row ? entryOf(row) : null;
   };
 
@@ -61,7 +67,7 @@ export function sqlQuarantines(db: SqlDatabase, takeNumber: (tx: SqlTransaction)
         const rows = await db.read<Row>(SELECT_CURRENT + confined, [afterRelease, ...tenant], call);
         return { newest: afterRelease, entries: rows.map(entryOf) };
       }
-      // The number first: a run released between the two reads then counts as released later, and this reader sees it
+      // Reads the number first, so that a run released between the two reads counts as released later and is returned
       // again.
       const [found] = await db.read<{ newest: SqlInteger | null }>(SELECT_NEWEST + confined, tenant, call);
       const rows = await db.read<Row>(SELECT_QUARANTINED + confined, tenant, call);
@@ -83,27 +89,28 @@ export function sqlQuarantines(db: SqlDatabase, takeNumber: (tx: SqlTransaction)
       return (await db.read<Row>(sql, [...params, limit], call)).map(entryOf);
     },
 
-    async find(run: RunKey, call: EngineCall): Promise<StoredQuarantine | null> {
-      const [row] = await db.read<Row>(SELECT_RUN, [run.tenantId, run.runId], call);
-      return row ? entryOf(row) : null;
-    },
+    find,
 
     async put(run: RunKey, damage: FoundDamage, call: EngineCall) {
       for (;;) {
+        const known = await find(run, call);
         const outcome = await db.write(async (tx) => {
+          // Take the number before locking the row, as a release does, and only if it is likely to be used.
+          const number = known?.state === 'quarantined' ? null : await takeNumber(tx);
           const stored = await lock(tx, run);
-          const { entry, isNew, isChanged } = entryAfter(run, stored, damage);
+          if (number === null && stored?.state !== 'quarantined') return null;
+          const { entry, isNew, isChanged } = entryAfter(run, stored, damage, number ?? 0);
           const written = !isChanged || (await tx.all(stored ? UPDATE : INSERT, valuesOf(entry, stored))).length > 0;
           return written ? { entry, isNew } : null;
         }, call);
-        // Another process has written or removed the entry since it was read.
+        // Another process has written, released or removed the entry since it was read.
         if (outcome) return outcome;
       }
     },
 
     release(seen: StoredQuarantine, call: EngineCall): Promise<StoredQuarantine | null> {
       return db.write(async (tx) => {
-        // Before the row, so that concurrent releases wait for each other in one order.
+        // Take the number before locking the row, so that concurrent releases take locks in the same order.
         const release = await takeNumber(tx);
         const stored = await lock(tx, seen);
         if (!stored || !isSame(stored, seen)) return null;
@@ -126,9 +133,9 @@ export async function removeQuarantine(tx: SqlTransaction, run: RunKey): Promise
 
 /** Returns the parameters of INSERT, or of UPDATE when there is a row. */
 function valuesOf(entry: StoredQuarantine, stored: StoredQuarantine | null): SqlValue[] {
-  const { tenantId, runId, fromSeq, reason, at, state, release } = entry;
+  const { tenantId, runId, fromSeq, reason, at, state, release, notice } = entry;
   const key = [tenantId, runId];
-  const values = [fromSeq, reason, at, state, release];
+  const values = [fromSeq, reason, at, state, release, notice];
   return stored ? [...values, ...key] : [...key, ...values];
 }
 
@@ -145,5 +152,6 @@ function entryOf(row: Row): StoredQuarantine {
     at: integerOf(row.found_at),
     state: row.state,
     release: integerOf(row.release),
+    notice: integerOf(row.notice),
   };
 }

@@ -30,6 +30,7 @@ import {
   keysOf,
   NOW_IF_EXPIRING,
 } from './records/rows.ts';
+import type { AloneRecords, SharedRecords } from './records/shared.ts';
 import { keepRequests, lookAt, type MadeChange, recordIn, requestsIn, takeSteps } from './records/step.ts';
 import { fieldSum, recordStart } from './records/sums.ts';
 import { RecordWatcher } from './records/watch.ts';
@@ -51,7 +52,7 @@ const KEYS = `SELECT key, revision, expires_at, ${NOW_IF_EXPIRING} FROM @kv_reco
 
 const fieldsOfKeys = bySize((keys) => fieldsOf(`tenant_id = ? AND key IN (${placeholders(keys, '?')}) AND ${IS_LIVE}`));
 
-/** Selects the fields of the records at some positions of the job index. */
+/** Selects the fields of the records in a range of index keys. */
 const placedFields = (start: string) => `
   SELECT record.place, record.key, record.revision, record.expires_at, record.sum, ${NOW_IF_EXPIRING},
          kv_field.field, kv_field.value
@@ -93,7 +94,9 @@ const leftFields = bySize(
    ORDER BY kv_field.key`,
 );
 
-/** Repeats the condition outside the subquery: a record may be written again between the two. */
+/**
+ * Repeats the condition outside the subquery, because a record may be written again after the subquery was evaluated.
+ */
 const REMOVE_EXPIRED = `
   DELETE FROM @kv_records
   WHERE expires_at <= ${NOW} AND (tenant_id, key) IN (
@@ -129,15 +132,23 @@ interface ExpiredRow {
 class RecordTables implements SqlRecords {
   readonly #db: SqlDatabase;
   readonly #signals: Pick<SqlSignals, 'wait'>;
+  readonly #shared: SharedRecords | undefined;
+  readonly stepPlaced: Records['stepPlaced'];
   readonly #watchers = new Set<RecordWatcher>();
 
-  constructor(db: SqlDatabase, signals: Pick<SqlSignals, 'wait'>) {
+  constructor(db: SqlDatabase, signals: Pick<SqlSignals, 'wait'>, share?: (alone: AloneRecords) => SharedRecords) {
     this.#db = db;
     this.#signals = signals;
+    this.#shared = share?.({
+      write: async (write, call) => (await this.batch([write], call))[0]!,
+      report: (changes) => this.#report(changes),
+    });
+    this.stepPlaced = this.#shared?.stepPlaced.bind(this.#shared);
   }
 
   async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
     if (names[0]?.space === 'requests') return Promise.all(names.map((name) => readAnswer(this.#db, name, call)));
+    if (this.#shared && names.length === 1) return [await this.#shared.get(names[0]!, call)];
     const found = new Map<string, ReadonlyMap<string, StoredRecord>>();
     for (const [tenantId, ofTenant] of Map.groupBy(names, (name) => name.tenantId))
       found.set(tenantId, await this.#getOfTenant(tenantId, ofTenant, call));
@@ -165,7 +176,7 @@ class RecordTables implements SqlRecords {
 
   /**
    * Throws when a missing record is damaged rather than absent. Record and fields are written and removed in one step:
-   * if fields are left, either the record's row was damaged, or the record has expired and must match its checksum.
+   * if fields exist, either the record's row was damaged, or the record has expired and must match its checksum.
    */
   async #refuseLost(tenantId: string, missing: readonly string[], call: EngineCall): Promise<void> {
     const keys = paddedKeys(missing);
@@ -176,6 +187,7 @@ class RecordTables implements SqlRecords {
   }
 
   async getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
+    if (this.#shared) return this.#shared.getField(name, field, call);
     const { tenantId, key } = name;
     const [row] = await this.#db.read<{ value: Uint8Array; sum: number | null }>(FIELD, [tenantId, key, field], call);
     // Only the whole record shows whether the field is absent or lost.
@@ -186,6 +198,7 @@ class RecordTables implements SqlRecords {
   }
 
   async write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
+    if (this.#shared && write.name.space !== 'requests') return this.#shared.write(write, call);
     return (await this.batch([write], call))[0]!;
   }
 
@@ -296,7 +309,14 @@ class RecordTables implements SqlRecords {
   }
 }
 
-/** Creates the records for KV over one database. `wait` wakes its watchers when other processes may have written. */
-export function sqlRecords(db: SqlDatabase, signals: Pick<SqlSignals, 'wait'>): SqlRecords {
-  return new RecordTables(db, signals);
+/**
+ * Creates the records for KV over one database. `wait` wakes its watchers when other processes may have written.
+ * `share` lets concurrent calls share statements, on engines where each statement is a round trip.
+ */
+export function sqlRecords(
+  db: SqlDatabase,
+  signals: Pick<SqlSignals, 'wait'>,
+  share?: (alone: AloneRecords) => SharedRecords,
+): SqlRecords {
+  return new RecordTables(db, signals, share);
 }

@@ -1,4 +1,4 @@
-/** Answers to requests, kept for a while beside the records that the requests changed (GEN-8). */
+/** Responses to requests, kept for a while in addition to the records that the requests changed (GEN-8). */
 import { type EngineCall, REQUEST_KEPT_MS } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from './database.ts';
 import { batchesOf, placeholders, removeInSteps } from './statements.ts';
@@ -55,7 +55,7 @@ export async function keepAnswers(
   }
 }
 
-/** Keeps an answer unless its id already has one. Returns whether it did. */
+/** Stores an answer unless one is stored under its id. Returns whether it did. */
 export async function keepNewAnswer(tx: SqlTransaction, tenantId: string, { id, answer }: Answer): Promise<boolean> {
   return (await tx.all(KEEP_NEW, [tenantId, id, answer])).length > 0;
 }

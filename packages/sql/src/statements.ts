@@ -1,4 +1,7 @@
-/** Keeps statements of one shape few, so that they stay prepared, and short, so that none holds a lock for long. */
+/**
+ * Limits the number of statement variants, so that they stay prepared, and their size, so that no statement holds a
+ * lock for long.
+ */
 
 const LARGEST_BATCH = 128;
 
@@ -15,7 +18,7 @@ export function placeholders(rows: number, row: string): string {
   return Array<string>(rows).fill(row).join(', ');
 }
 
-/** Caches the text of a statement per number of rows: building and hashing it costs a microsecond. */
+/** Caches the text of a statement per number of rows, because building and hashing it costs a microsecond. */
 export function bySize(text: (size: number) => string): (size: number) => string {
   const texts = new Map<number, string>();
   return (size) => {

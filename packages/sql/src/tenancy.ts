@@ -1,6 +1,6 @@
 /**
  * Operations across tenants in SQL (GEN-10): listing tenants, and erasing one. Every step is a separate transaction
- * over few rows, and the next step finds what is left.
+ * over a few rows, and the next step finds the remaining ones.
  */
 import type { TenantPart } from '@tidemark/core';
 import {
@@ -19,8 +19,8 @@ import { eraseAnswers } from './requests.ts';
 import { distinctSql } from './statements.ts';
 
 /**
- * The tables of each part. Only rows of the first are counted. Sessions are removed with the last part that refers to
- * them.
+ * The tables of each part. Only rows of the first table are counted. Sessions are removed with the last part that
+ * refers to them.
  */
 const TABLES: Record<TenantPart, readonly string[]> = {
   runs: ['runs'],
@@ -49,6 +49,7 @@ const KEYS: Record<string, string> = {
   trajectories: 'trace_id',
   sessions: 'session_id',
   planner_events: 'id',
+  run_notices: 'position',
 };
 
 /** Removes a limited number of matching rows, in any order. */
@@ -89,12 +90,14 @@ export function sqlTenancy(
     for (const some of inParts(found, RUNS_AT_ONCE)) {
       await Promise.all(some.map(({ run_id }) => eraseRun({ tenantId, runId: run_id }, call)));
     }
-    // On stores that keep runs elsewhere, only their snapshots are here.
-    if (found.length === 0)
+    // If the store keeps its runs elsewhere, this database has only their snapshots.
+    if (found.length === 0) {
       await db.write(async (tx) => {
         await tx.all('DELETE FROM @run_snapshots WHERE tenant_id = ?', [tenantId]);
         await tx.all('DELETE FROM @run_quarantines WHERE tenant_id = ?', [tenantId]);
       }, call);
+      while ((await remove('run_notices', OF_TENANT, [tenantId], limit, call)) > 0);
+    }
     return found.length;
   };
 
@@ -140,6 +143,12 @@ export function sqlTenancy(
 
     erasePauses(tenantId, sessionId, limit, call) {
       return remove('planner_pauses', `${OF_TENANT} AND session_id = ?`, [tenantId, sessionId], limit, call);
+    },
+
+    /** Compares the session again in the row that is removed: a writer may have moved the binding since it was read. */
+    eraseBindings(tenantId, routerSessionId, limit, call) {
+      const where = `${OF_TENANT} AND router_session_id = ?`;
+      return remove('remote_bindings', where, [tenantId, routerSessionId], limit, call);
     },
 
     async removedRuns(tenantId, after, limit, call) {

@@ -10,7 +10,7 @@ export function integerOf(value: SqlInteger): number {
   return number;
 }
 
-/** The same for columns that may be NULL. */
+/** Like `integerOf`, for columns that may be NULL. */
 export function integerOrNull(value: SqlInteger | null): number | null {
   return value === null ? null : integerOf(value);
 }

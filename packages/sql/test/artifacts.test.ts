@@ -1,5 +1,7 @@
-/** Artifacts in SQL beyond the kit: altered bytes, and remains of crashed uploads (AGT-11). */
+/** Artifacts in SQL beyond the kit: altered bytes, and the leftovers of crashed uploads (AGT-11). */
 import { describe, expect, it } from 'vitest';
+import { removeLeftUploads, removeUploads } from '../src/artifacts/uploads.ts';
+import type { SqlDatabase } from '../src/database.ts';
 import { eachTest, type TestFile, type TestStore } from './database.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -26,7 +28,7 @@ function alter(): void {
 }
 
 describe('bytes in tables', () => {
-  it('are refused when a bit was flipped', async () => {
+  it('are refused if a bit was flipped', async () => {
     for (const size of [1_000, MEBIBYTE]) {
       const { id } = await store.artifacts.putBytes(new Uint8Array(size).fill(7));
       alter();
@@ -42,14 +44,14 @@ describe('bytes in tables', () => {
     expect(await store.artifacts.get(id)).toEqual(bytes);
   });
 
-  it('are kept once, however often they are stored', async () => {
+  it('are stored once, however often they are put', async () => {
     const bytes = new Uint8Array(MEBIBYTE).fill(7);
     for (const sessionId of ['one', 'two', 'three']) await store.artifacts.putBytes(bytes, { scope: { sessionId } });
     expect([count('artifacts'), count('artifact_blobs'), count('artifact_chunks')]).toEqual([3, 1, 4]);
     expect(count('artifact_uploads')).toBe(0);
   });
 
-  it('of a source that fails are gone at once', async () => {
+  it('of a failing source are removed at once', async () => {
     async function* breaking() {
       yield new Uint8Array(MEBIBYTE);
       throw new Error('the source broke');
@@ -81,7 +83,7 @@ describe('bytes in tables', () => {
     expect([count('artifact_blobs'), count('artifact_chunks'), count('artifact_uploads')]).toEqual([0, 0, 0]);
   });
 
-  it('are removed with their blob, and only when no reference of the tenant names them', async () => {
+  it('are removed with their blob, and only if the tenant has no reference to them', async () => {
     const bytes = new Uint8Array(MEBIBYTE).fill(7);
     const mine = await store.forTenant('mine').artifacts.putBytes(bytes);
     const theirs = await store.forTenant('theirs').artifacts.putBytes(bytes, { ttl: 100 });
@@ -90,5 +92,31 @@ describe('bytes in tables', () => {
     expect((await store.forTenant('mine').artifacts.get(mine.id))?.length).toBe(MEBIBYTE);
     expect(await store.forTenant('theirs').artifacts.get(theirs.id)).toBe(null);
     expect([count('artifact_blobs'), count('artifact_chunks')]).toEqual([1, 4]);
+  });
+});
+
+describe('a removal of uploads that read its list before an upload became a blob', () => {
+  /** The database with an outdated answer to every read. */
+  function outdated(rows: object[]): SqlDatabase {
+    const { database } = store;
+    return new Proxy<SqlDatabase>(database, {
+      get: (_, name) => {
+        if (name === 'read') return async () => rows;
+        const member: unknown = Reflect.get(database, name, database);
+        return typeof member === 'function' ? member.bind(database) : member;
+      },
+    });
+  }
+
+  it.each([
+    ['left behind', (db: SqlDatabase) => removeLeftUploads(db, null, 0, {})],
+    ['of an erased tenant', (db: SqlDatabase) => removeUploads(db, 'default', {})],
+  ])('leaves its bytes: uploads %s', async (_, remove) => {
+    const bytes = new Uint8Array(MEBIBYTE).fill(7);
+    const { id } = await store.artifacts.putBytes(bytes);
+    const rows = store.database.handle.prepare('SELECT DISTINCT tenant_id, upload_id FROM artifact_chunks').all();
+    expect(rows).toHaveLength(1);
+    await remove(outdated(rows));
+    expect(await store.artifacts.get(id)).toEqual(bytes);
   });
 });

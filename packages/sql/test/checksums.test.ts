@@ -60,7 +60,7 @@ describe('a damaged record', () => {
     });
   }
 
-  it('is skipped in pages, which name it, and a scan continues to its end before it fails', async () => {
+  it('is skipped in pages, which list it, and a scan continues to its end before it fails', async () => {
     damages['with a changed value']!();
     const page = await store.kv.scanPage('');
     expect(page.items.map(({ key }) => key)).toEqual(['a', 'c']);
@@ -68,7 +68,7 @@ describe('a damaged record', () => {
     expect(await keysOf('')).toEqual(['a', 'c']);
   });
 
-  it('is refused by reads of one field, both the changed and the lost one', async () => {
+  it('is refused by reads of a single field, whether changed or lost', async () => {
     damages['with a changed value']!();
     await expect(store.kv.getField('b', 'x')).rejects.toMatchObject(CORRUPT);
     expect(textOf((await store.kv.getField('b', 'y'))!)).toBe('why');
@@ -83,7 +83,7 @@ describe('a damaged record', () => {
     expect(textOf((await store.kv.get('b'))!.fields.x)).toBe('again');
   });
 
-  it('does not end the watch of other records', async () => {
+  it('does not end watches of other records', async () => {
     const watched = new AbortController();
     const seen: string[] = [];
     const other = openTestStore(file);
@@ -137,7 +137,7 @@ describe('a damaged document', () => {
     expect(await store.agents.listMemory()).toMatchObject({ items: [{ key: 'a' }], damaged: ['b'] });
   });
 
-  it('is skipped in a session page, which names it; a plain list fails', async () => {
+  it('is skipped in a session page, which lists it; a plain list fails', async () => {
     for (const id of ['u1', 'u2', 'u3']) {
       const update = { sessionId: 's', taskId: 't', updateId: id, updateType: 'PROGRESS', createdAt: AT } as const;
       await store.agents.saveUpdate({ ...update, content: { text: `said ${id}` } });
@@ -212,7 +212,7 @@ describe('a damaged artifact', () => {
     await expect(sizeOf(2 * chunk - 1, 2 * chunk)).rejects.toMatchObject(CORRUPT);
   });
 
-  it('is skipped in lists, which name it, when its reference was changed', async () => {
+  it('is skipped in lists, which report it, if its reference was changed', async () => {
     const one = await store.artifacts.putText('one', { filename: 'one.txt' });
     const two = await store.artifacts.putText('two', { filename: 'two.txt' });
     damage("UPDATE artifacts SET filename = 'twa.txt' WHERE filename = 'two.txt'");
@@ -223,4 +223,20 @@ describe('a damaged artifact', () => {
     damage("UPDATE artifacts SET expires_at = 1 WHERE filename = 'one.txt'");
     await expect(store.artifacts.get(one.id)).rejects.toMatchObject(CORRUPT);
   });
+});
+
+it('the checksums of bindings are those of earlier versions', async () => {
+  const session = { routerSessionId: 'session' };
+  const ids = { traceId: 'trace', contextId: 'context', agentUrl: 'https://worker.example' };
+  await store.agents.saveRemoteBinding({ ...ids, taskId: 'a' });
+  await store.agents.saveRemoteBinding({ ...ids, ...session, taskId: 'b' });
+  await store.agents.saveRemoteBinding({ ...ids, ...session, taskId: 'c', isTerminal: false });
+  await store.agents.saveRemoteBinding({ ...ids, ...session, taskId: 'd', isTerminal: true });
+  const rows = store.database.handle.prepare('SELECT sum, about_sum FROM remote_bindings ORDER BY task_id').all();
+  expect(rows.map(({ sum, about_sum: about }) => [sum, about])).toEqual([
+    [-1111249960, -1532193234],
+    [-2010243701, -1815084432],
+    [765824389, -965266385],
+    [-470453971, -1410011935],
+  ]);
 });

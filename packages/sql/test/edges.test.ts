@@ -1,4 +1,4 @@
-/** Times in SQL to the millisecond: the last moment at which something holds, and the first at which it is over. */
+/** Times in SQL to the millisecond: the last moment at which a state is valid, and the first at which it is not. */
 import type { KvChange } from '@tidemark/core';
 import { REQUEST_KEPT_MS } from '@tidemark/core/engine';
 import { sqlRecords } from '@tidemark/sql';
@@ -95,14 +95,14 @@ describe('a pause', () => {
     expect(await save(50)).toBe('saved');
   });
 
-  it('loses its payload and its claim when an operator consumes it after its lease', async () => {
+  it('loses its payload and its claim if an operator consumes it after its lease', async () => {
     await claim('mine', 50);
     setTime(50);
     expect(await bury()).toBe(true);
     expect(row()).toEqual({ payload: null, claim_id: null });
   });
 
-  it('is consumed by an operator after its expiry though its lease is longer', async () => {
+  it('is consumed by an operator after its expiry even if its lease is longer', async () => {
     await claim('mine', 100);
     await save(10);
     setTime(9);
@@ -122,7 +122,7 @@ describe('a pause', () => {
     expect([await consume('mine'), (await peek())?.expiresAt]).toEqual([null, new Date(START + 1_100).toISOString()]);
   });
 
-  it('is removed at its expiry, and when it was consumed, not before the request is forgotten', async () => {
+  it('is removed at its expiry or, if it was consumed, only once the request is forgotten', async () => {
     setTime(99);
     expect(await pauses.removeExpired(10, CALL)).toBe(0);
     setTime(100);
@@ -137,7 +137,7 @@ describe('a pause', () => {
   });
 });
 
-it('removes no more expired pauses than it was asked to', async () => {
+it('removes no more expired pauses than requested', async () => {
   const pauses = sqlPauses(store.database);
   const about = { sessionId: null, taskId: null, reason: null, payload: '{}', ttlMs: 100 };
   for (const pauseId of ['a', 'b', 'c']) await pauses.save(TENANT, { ...about, pauseId }, CALL);
@@ -176,7 +176,7 @@ describe('a record', () => {
     await watching.catch(() => {});
   });
 
-  it('forgets a request in the millisecond in which its time is over', async () => {
+  it('forgets a request in the millisecond in which its time ends', async () => {
     const put = async (n: number) => (await store.kv.put('k', { n }, { requestId: 'r' })).revision;
     await put(1);
     await store.kv.delete('k');

@@ -114,7 +114,7 @@ describe('the job index in SQL', () => {
     ]);
   });
 
-  it('costs plain records nothing, and a heartbeat only the entries that move', async () => {
+  it('costs nothing for plain records, and for a heartbeat only the entries that move', async () => {
     await store.kv.put('key', { state: 'pending' });
     await store.jobs.enqueue({ taskType: 'a', taskId: '1' });
     const claim = (await store.jobs.claim({ taskType: 'a' }, { worker: 'w' }))!;

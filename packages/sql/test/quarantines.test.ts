@@ -1,4 +1,4 @@
-/** Quarantines in SQL: a release names the entry it was decided on, and lists are in order (RUN-20). */
+/** Quarantines in SQL: a release is conditional on the entry that was read, and lists are in order (RUN-20). */
 import type { QuarantineQuery } from '@tidemark/core/engine';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { sqlQuarantines } from '../src/quarantines.ts';
@@ -56,18 +56,19 @@ describe('quarantines', () => {
     expect(await list({ limit: 2 })).toEqual(['a1', 'a2']);
   });
 
-  it('of a tenant are current while quarantined, and after their release for readers that have not seen it', async () => {
+  it('of a tenant are returned while quarantined, and after their release to readers that have not seen it', async () => {
     for (const runId of ['1', '2', '3']) await quarantines.put({ tenantId: 'a', runId }, DAMAGE, CALL);
     await quarantines.put({ tenantId: 'b', runId: '4' }, DAMAGE, CALL);
+    // The four quarantines have the numbers 1 to 4.
     for (const runId of ['1', '2'])
       await quarantines.release((await quarantines.find({ tenantId: 'a', runId }, CALL))!, CALL);
     const current = async (tenantId: string | null, afterRelease: number | null) =>
       (await quarantines.current(tenantId, afterRelease, CALL)).entries.map(({ runId }) => runId).sort();
-    expect((await quarantines.current(null, null, CALL)).newest).toBe(2);
+    expect((await quarantines.current(null, null, CALL)).newest).toBe(6);
     expect((await quarantines.current('b', null, CALL)).newest).toBe(0);
     expect(await current(null, null)).toEqual(['3', '4']);
     expect(await current(null, 0)).toEqual(['1', '2', '3', '4']);
-    expect(await current('a', 1)).toEqual(['2', '3']);
-    expect(await current('a', 2)).toEqual(['3']);
+    expect(await current('a', 5)).toEqual(['2', '3']);
+    expect(await current('a', 6)).toEqual(['3']);
   });
 });

@@ -1,4 +1,4 @@
-/** Rows whose columns changed their type, as one flipped bit in the header of a SQLite row can do. */
+/** Rows whose columns changed their type, as a single flipped bit in the header of a SQLite row can cause. */
 import { expect, it } from 'vitest';
 import { type FieldRow, gatherRecords } from '../src/records/rows.ts';
 import { recordStart, recordSum } from '../src/records/sums.ts';

@@ -1,4 +1,4 @@
-/** A watcher tells its own process's changes from those of others by their revisions. */
+/** A watcher distinguishes the changes of its own process from those of others by their revisions. */
 import { Signals } from '@tidemark/core/engine';
 import { expect, it, onTestFinished } from 'vitest';
 import { RecordWatcher } from '../src/records/watch.ts';
@@ -33,7 +33,7 @@ it('sees another process’s change after a change of its own that it had compar
   })();
   await expect.poll(() => signals.awaited).toBe(true);
   const { revision } = (await store.kv.get('own'))!;
-  // The write committed before the watcher compared, and its process reports it only now.
+  // The write was committed before the watcher compared, but its process reports it only now.
   const made = { tenantId: 'default', key: 'elsewhere', record: null, expiresAt: null };
   watcher.push({ ...made, tenantId: 'another', type: 'put', revision });
   await other.kv.put('theirs', { a: 1 });

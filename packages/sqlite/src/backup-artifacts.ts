@@ -1,7 +1,7 @@
 /**
- * Copies the files of large artifacts that a copied database names. Files may be erased after the database was copied.
- * References that the store has removed since are removed from the copy too, so that every reference in the copy has
- * its bytes.
+ * Copies the files of large artifacts that a copied database refers to. Files may be erased after the database was
+ * copied. References that the store has removed since are removed from the copy too, so that every reference in the
+ * copy has its bytes.
  */
 import { chmod, copyFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -40,15 +40,15 @@ export async function copyArtifacts(from: StoreFiles, to: StoreFiles): Promise<v
 }
 
 /**
- * Copies a file. Returns false when it is missing and no longer referenced. A missing file that is still referenced was
- * already missing in the store.
+ * Copies a file. Returns false when it is missing and no longer referenced. If a missing file is still referenced, it
+ * was already missing in the store.
  */
 async function copyIfNamed(from: string, to: string, isNamed: () => boolean): Promise<boolean> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   for (let tries = 1; tries <= MOST_TRIES; tries++) {
     try {
       await copyFile(from, to);
-      // A copy inherits the permissions of the original, which an older version may have created too open.
+      // A copy inherits the permissions of the original, which may be too open if an older version created it.
       await chmod(to, 0o600);
       return true;
     } catch (error) {

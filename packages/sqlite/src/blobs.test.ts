@@ -1,4 +1,4 @@
-/** Large blobs in a directory: stored whole or not at all, under names that callers cannot choose (AGT-11). */
+/** Large blobs in a directory: stored completely or not at all, under names that callers cannot choose (AGT-11). */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ function files(): string[] {
 }
 
 describe('blobs in a directory', () => {
-  it('are returned unchanged, per tenant, from file names that reveal neither tenant nor hash', async () => {
+  it('are returned unchanged, per tenant; file names reveal neither tenant nor hash', async () => {
     await store('../evil');
     expect((await read('../evil'))?.equals(BYTES)).toBe(true);
     expect(await read('other')).toBe(null);
@@ -61,7 +61,7 @@ describe('blobs in a directory', () => {
     expect(files()).toEqual([]);
   });
 
-  it('of a source that fails leave nothing', async () => {
+  it('of a failing source leave nothing behind', async () => {
     async function* breaking() {
       yield BYTES;
       throw new Error('the source broke');

@@ -1,5 +1,5 @@
 /**
- * Large blobs in a directory beside the database. A file's name is a hash of tenant and content, so callers cannot
+ * Large blobs in a directory next to the database. A file's name is a hash of tenant and content, so callers cannot
  * choose it. Files appear, whole and synced, and disappear only inside a write transaction, of which there is one at a
  * time.
  */
@@ -7,9 +7,8 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TidemarkError } from '@tidemark/core';
-import { type ChunkRange, corruptValue, sha256Hex } from '@tidemark/core/engine';
+import { BLOCK_BYTES, BlockSums, type ChunkRange, corruptValue, matchesBlock, sha256Hex } from '@tidemark/core/engine';
 import type { LargeBlobs } from '@tidemark/sql';
-import { BLOCK_BYTES, BlockSums, matches } from './block-sums.ts';
 
 /** The directory for uploads in progress. */
 const STAGING = 'staging';
@@ -100,7 +99,7 @@ async function* readFile(path: string, sums: Uint8Array | null, { from, to }: Ch
     for (let block = from; block < to; block++) {
       const bytes = await readBlock(file, block);
       if (bytes.length === 0) return;
-      if (sums !== null && !matches(sums, block, bytes)) throw corruptValue('artifact file', path);
+      if (sums !== null && !matchesBlock(sums, block, bytes)) throw corruptValue('artifact file', path);
       yield bytes;
       if (bytes.length < BLOCK_BYTES) return;
     }

@@ -10,12 +10,15 @@ import { NOW, type Revisions, type SqlRunDatabase, type SqlRunTransaction, type 
 import { type Connection, openConnection } from './connection.ts';
 import { isBusy, isIoError, translateError } from './errors.ts';
 import { holdSingleProcessLock, makePrivateFile, type ProcessLock, syncDirectory } from './files.ts';
-import { appliedMigrations, applyMigration, checkReadable, loadMigrations } from './migrations.ts';
+import { appliedMigrations, applyMigration, checkReadable, loadMigrations, raiseMarker } from './migrations.ts';
 
 /** Work on the writing connection, inside a transaction that it shares with other work. */
 export interface Operation {
   run(connection: Connection): unknown;
-  /** Whether it has more than one statement, and so needs a savepoint to be undone when it fails. */
+  /**
+   * Whether the operation has more than one statement, and therefore needs a savepoint so that it can be undone if it
+   * fails.
+   */
   savepoint: boolean;
 }
 
@@ -33,9 +36,9 @@ const POLL_MS = 50;
 const LONGEST_TURN_MS = 1.5;
 const FIRST_WAIT_MS = 1;
 const LONGEST_WAIT_MS = 8;
-/** How long after a write of another process it is assumed to want to write again. */
+/** How long after another process's write to assume that it wants to write again. */
 const RIVAL_MS = 100;
-/** The longest sleep that gives other processes a chance to write: about as long as a commit takes. */
+/** The longest sleep that lets other processes write: about as long as a commit takes. */
 const RIVAL_SLEEP_MS = 2;
 
 export class Database implements SqlRunDatabase<OpenTransaction> {
@@ -47,7 +50,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     latest: `SELECT revision, ${NOW} AS now FROM @kv_revision`,
     committedInOrder: true,
   };
-  /** Notified at once by commits of this process, and within the poll interval by those of others. */
+  /** Notified at once by commits of this process, and within the poll interval by commits of other processes. */
   readonly signals = new Signals();
   readonly #context: StoreContext;
   readonly #group: GroupCommit<Operation, unknown>;
@@ -69,11 +72,13 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     this.#group = new GroupCommit((take) => this.#commit(take));
   }
 
-  /** Opens or creates the file and brings its schema up to date. */
-  static async open(path: string, context: StoreContext, call: EngineCall): Promise<Database> {
+  /**
+   * Opens or creates the file and brings its schema up to date. `upgrade` also raises its marker, as for a new file.
+   */
+  static async open(path: string, context: StoreContext, call: EngineCall, upgrade = false): Promise<Database> {
     const directory = dirname(path);
     const created = mkdirSync(directory, { recursive: true, mode: 0o700 });
-    // A power cut must not remove a newly created directory, and the store with it.
+    // Otherwise a power failure could remove a newly created directory, and the store with it.
     if (created !== undefined) syncDirectory(dirname(created));
     makePrivateFile(path);
     const lock = holdSingleProcessLock(path);
@@ -81,7 +86,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
       // Each step may conflict with a process that is creating, recovering or closing the file.
       const writer = await retryWhileBusy(call, path, () => openConnection(path, { clock: context.clock }));
       await retryWhileBusy(call, path, () => writer.database.exec('PRAGMA journal_mode = WAL'));
-      await migrate(writer, path, context, call);
+      await migrate(writer, path, context, call, upgrade);
       const reader = await retryWhileBusy(call, path, () =>
         openConnection(path, { readOnly: true, clock: context.clock }),
       );
@@ -129,7 +134,10 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
   }
 
-  /** Reads are synchronous: many in a row would block all other work, so yield to the event loop now and then. */
+  /**
+   * Reads are synchronous, and many in a row would block all other work, so this yields to the event loop from time to
+   * time.
+   */
   async #yield(): Promise<void> {
     if (performance.now() - this.#yieldedAt < LONGEST_TURN_MS) return;
     await new Promise((resolve) => setImmediate(resolve));
@@ -152,7 +160,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
       outcomes = [];
       for (const operation of take()) {
         const outcome = operation.savepoint ? this.#runAlone(operation) : runPlain(this.#writer, operation);
-        // Plain appends return synchronously: no other task runs inside their transaction.
+        // Plain appends return synchronously, so that no other task runs inside their transaction.
         outcomes.push(outcome instanceof Promise ? await outcome : outcome);
       }
       for (const listener of this.#listeners) listener.committing(this.#writer);
@@ -168,8 +176,8 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
 
   async #begin(): Promise<void> {
     const call = { deadline: Date.now() + this.#context.timeoutMs };
-    // The process that commits is the first to begin again: without a sleep, processes that wait for the lock would
-    // starve.
+    // The process that has just committed would be the first to begin again. Without this sleep, processes that wait
+    // for the lock would starve.
     if (Date.now() - this.#rivalSeenAt < RIVAL_MS) await sleep(Math.random() * RIVAL_SLEEP_MS);
     await retryWhileBusy(call, this.path, () => this.#writer.run('BEGIN IMMEDIATE'));
     const version = this.#writer.dataVersion();
@@ -199,11 +207,11 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     } catch (error) {
       this.#rollBack();
       if (!isIoError(error)) throw translateError(error, this.path);
-      // After a failed sync, it is unknown what is on disk and this connection's cache may be wrong.
+      // After a failed sync, the state on disk is unknown and this connection's cache may be wrong.
       this.#reopen();
       throw new TidemarkError(
         'OUTCOME_UNKNOWN',
-        `${this.path} could not be synced; send the same write again to learn what became of it`,
+        `${this.path} could not be synced; retry the same write to find out its outcome`,
         {
           cause: error,
         },
@@ -288,7 +296,7 @@ export class OpenTransaction implements SqlRunTransaction {
     return this.#connection.allArrays(nativeSql(sql), ...params);
   }
 
-  /** For statements of this engine only. */
+  /** The connection, for statements of this engine only. */
   get connection(): Connection {
     return this.#connection;
   }
@@ -331,7 +339,13 @@ async function retryWhileBusy<T>(call: EngineCall, path: string, attempt: () => 
   }
 }
 
-async function migrate(writer: Connection, path: string, context: StoreContext, call: EngineCall): Promise<void> {
+async function migrate(
+  writer: Connection,
+  path: string,
+  context: StoreContext,
+  call: EngineCall,
+  upgrade: boolean,
+): Promise<void> {
   const migrations = loadMigrations();
   const newest = migrations.at(-1)!.version;
   const isCurrent = (): boolean => {
@@ -339,19 +353,30 @@ async function migrate(writer: Connection, path: string, context: StoreContext, 
     checkReadable(applied, newest, path);
     return migrations.every(({ version }) => applied.some((it) => it.version === version));
   };
-  if (await retryWhileBusy(call, path, isCurrent)) return;
-  for (const migration of migrations) {
-    await retryWhileBusy(call, path, () => writer.database.exec('BEGIN IMMEDIATE'));
-    try {
-      // Checked again under the lock: another process may have migrated first.
-      checkReadable(appliedMigrations(writer), newest, path);
-      if (!appliedMigrations(writer).some(({ version }) => version === migration.version)) {
-        applyMigration(writer, migration, context.clock());
-      }
-      writer.database.exec('COMMIT');
-    } catch (error) {
-      writer.rollBack();
-      throw error;
+  let isNew = false;
+  if (!(await retryWhileBusy(call, path, isCurrent))) {
+    for (const migration of migrations) {
+      await underLock(writer, path, call, () => {
+        // Checked again under the lock: another process may have migrated first.
+        const applied = appliedMigrations(writer);
+        checkReadable(applied, newest, path);
+        if (applied.length === 0) isNew = true;
+        if (!applied.some(({ version }) => version === migration.version))
+          applyMigration(writer, migration, context.clock());
+      });
     }
+  }
+  // No older library can have the file open if this process created it.
+  if (isNew || upgrade) await underLock(writer, path, call, () => raiseMarker(writer));
+}
+
+async function underLock(writer: Connection, path: string, call: EngineCall, work: () => void): Promise<void> {
+  await retryWhileBusy(call, path, () => writer.database.exec('BEGIN IMMEDIATE'));
+  try {
+    work();
+    writer.database.exec('COMMIT');
+  } catch (error) {
+    writer.rollBack();
+    throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** Checks for everything about a file, its settings and its disk that weakens durability, and how to fix it (GEN-6). */
+/** Finds everything about a file, its settings and its disk that weakens durability, with the fix (GEN-6). */
 import { statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DoctorFinding, Durability } from '@tidemark/core';
@@ -20,7 +20,7 @@ const FILE_SYSTEMS: Record<number, { name: string; keeps: 'memory' | 'network' |
   2035054128: { name: 'overlay', keeps: 'layer' },
 };
 
-/** Returns what an acknowledged write survives: a power cut, unless settings or file system weaken it. */
+/** Returns what an acknowledged write survives: a power failure, unless settings or file system weaken that. */
 export function durabilityOf(path: string, connection: Connection): Durability {
   const safe = pragma(connection, 'journal_mode') === 'wal' && Number(pragma(connection, 'synchronous')) >= 2;
   const { keeps } = fileSystemOf(path);
@@ -137,11 +137,11 @@ function walSize(path: string): DoctorFinding {
     check: 'WAL size',
     status: 'warn',
     message,
-    fix: 'A reader that stays open keeps the WAL from being emptied: find it and close it',
+    fix: 'A long-running reader prevents the WAL from being emptied; find it and close it',
   };
 }
 
-/** Finds files that other users can open: from older versions, or opened up since. */
+/** Finds files that other users can open, because an older version created them or their permissions were changed. */
 function permissions(path: string): DoctorFinding {
   const check = 'permissions';
   const files = ['', '-wal', '-shm', '-artifacts'].map((suffix) => path + suffix);
@@ -187,7 +187,7 @@ function appendOnly(connection: Connection): DoctorFinding {
     check,
     status: 'fail',
     message: `Somebody dropped ${missing.join(', ')}: other programs can change events in the file`,
-    fix: 'Verify every run, then create the triggers again as the migrations of @tidemark/sqlite have them',
+    fix: 'Verify every run, then create the triggers again as in the migrations of @tidemark/sqlite',
   };
 }
 

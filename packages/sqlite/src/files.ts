@@ -44,7 +44,8 @@ export interface ProcessLock {
 }
 
 /**
- * On SQLite versions with that bug, takes a lock that refuses a second process. It is released when the process ends.
+ * On SQLite versions with the WAL-reset bug, takes a lock that excludes a second process. It is released when the
+ * process ends.
  */
 export function holdSingleProcessLock(path: string, version = process.versions.sqlite ?? '0'): ProcessLock | null {
   if (allowsSeveralProcesses(version)) return null;

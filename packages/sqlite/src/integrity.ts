@@ -1,13 +1,13 @@
 /**
- * Checks the whole file with SQLite's integrity check, in a separate thread: it reads every page, and the process keeps
- * serving meanwhile.
+ * Checks the whole file with SQLite's integrity check, in a separate thread, because it reads every page and the
+ * process should stay responsive.
  */
 import type { DoctorFinding } from '@tidemark/core';
 import { sqliteThread } from './node-sqlite.ts';
 
 const MOST_PROBLEMS = 10;
 
-/** The thread: a read-only connection, like that of another process. */
+/** The script of the thread. It opens a read-only connection, as another process would. */
 const THREAD = `
 const { parentPort, workerData } = require('node:worker_threads');
 const { DatabaseSync } = require('node:sqlite');

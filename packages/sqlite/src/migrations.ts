@@ -1,5 +1,6 @@
 /** Migrates a file to the newest schema: numbered SQL files, each in its own transaction with its version. */
 import { TidemarkError } from '@tidemark/core';
+import { type ChainFormat, NEWEST_CHAIN_FORMAT } from '@tidemark/core/engine';
 import type { Connection } from './connection.ts';
 import { DatabaseSync } from './node-sqlite.ts';
 import { TEXTS } from './text-files.ts';
@@ -15,7 +16,9 @@ export interface Migration {
   oldestReader: number;
 }
 
-/** Returns all migrations in order. A line `-- oldest reader: N` states the oldest version that may work beside it. */
+/**
+ * Returns all migrations in order. A line `-- oldest reader: N` states the oldest version that may use a migrated file.
+ */
 export function loadMigrations(): Migration[] {
   return Object.entries(TEXTS)
     .filter(([file]) => /^\d{4}_\w+\.sql$/.test(file))
@@ -62,6 +65,27 @@ export function checkReadable(applied: readonly Applied[], known: number, path: 
     'SCHEMA_MISMATCH',
     `${path} was written by a newer Tidemark (schema ${newest.version}; this library knows ${known}): update the tidemark packages`,
     { current: newest.version },
+  );
+}
+
+/**
+ * Selects the migration whose `oldest_reader` is the store's marker. It is raised to the migration's own version once
+ * writers may use chain format 2.
+ */
+const MARKER = "name = 'chain_format'";
+
+/** Returns the newest chain format that writers of the file may use. */
+export function readMarker(connection: Connection): ChainFormat {
+  const row = connection.get<{ raised: number }>(
+    `SELECT oldest_reader >= version AS raised FROM tidemark_migrations WHERE ${MARKER}`,
+  );
+  return row?.raised ? NEWEST_CHAIN_FORMAT : 1;
+}
+
+/** Raises the marker. Libraries that do not know the format refuse the file from then on. */
+export function raiseMarker(connection: Connection): void {
+  connection.database.exec(
+    `UPDATE tidemark_migrations SET oldest_reader = version WHERE ${MARKER} AND oldest_reader < version`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * Loads `node:sqlite` without Node's warning that it is experimental, which some supported versions print. All other
- * warnings stay. An import would print it before any code of ours runs.
+ * warnings are kept. A static import would print this warning before any of our code runs.
  */
 import type * as NodeSqlite from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
@@ -22,8 +22,8 @@ export const { DatabaseSync } = load();
 export type DatabaseSync = NodeSqlite.DatabaseSync;
 
 /**
- * Starts a thread for a script that uses `node:sqlite`. The script is text, so that bundles need no second file. Only the
- * warnings of this thread about experimental features are hidden.
+ * Starts a thread for a script that uses `node:sqlite`. The script is text, so that bundles need no second file. Only
+ * the warnings of this thread about experimental features are hidden.
  */
 export function sqliteThread(script: string, workerData: Record<string, unknown>): Worker {
   return new Worker(script, { eval: true, workerData, execArgv: ['--disable-warning=ExperimentalWarning'] });

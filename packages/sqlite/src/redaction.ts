@@ -1,4 +1,4 @@
-/** Removes the payload of an event: the one change of an event that the triggers allow, and that they count. */
+/** Removes the payload of an event, which is the only change that the triggers allow; they also count it. */
 import type { RunKey, StoredRedaction } from '@tidemark/core/engine';
 import type { RedactionOutcome, SqlTransaction } from '@tidemark/sql';
 

@@ -1,6 +1,8 @@
 /** The run engine on SQLite. The group commit serialises writers, so the head that a writer reads is current. */
 import {
   type AppendPlan,
+  type AppendRules,
+  type ChainFormat,
   decodeCursor,
   digestBytes,
   type EngineCall,
@@ -8,6 +10,7 @@ import {
   eventOfRow,
   type FeedEntry,
   isTombstone,
+  NEWEST_CHAIN_FORMAT,
   type PlacedEvent,
   planAppend,
   type RunAppend,
@@ -20,12 +23,16 @@ import {
   type StoredRunEvent,
 } from '@tidemark/core/engine';
 import {
+  beginLife,
   EVENT_COLUMNS,
+  endText,
   feedColumns,
   feedEntry,
+  feedEntryOrNotice,
   HEAD_COLUMNS,
   headOf,
   NOT_REMOVED,
+  NOTICE_COLUMNS,
   SELECT_HEAD,
   type SqlRecords,
   SqlRuns,
@@ -35,6 +42,7 @@ import {
 import { type Connection, connectionOf } from './connection.ts';
 import { type CommitListener, type Database, nativeSql, OpenTransaction } from './database.ts';
 import { translateError } from './errors.ts';
+import { readMarker } from './migrations.ts';
 import { INSERT_EVENT, RUN_DIALECT } from './run-dialect.ts';
 
 const MAX_CACHED_HEADS = 50_000;
@@ -47,27 +55,35 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
   readonly #records: SqlRecords;
   /** Cached heads, valid until another connection writes. */
   readonly #heads = new Map<string, RunHead>();
-  /** Heads that this transaction has moved; each is written once, before the commit. */
+  /** Heads that this transaction has changed. Each head is written once, before the commit. */
   readonly #moved = new Map<string, RunHead>();
-  /** Runs that this transaction has moved and whose row something else has changed since. */
+  /** Runs that this transaction has changed and whose row another operation has changed since. */
   readonly #settled = new Set<string>();
+
+  /** The chain format of new commits: the file's marker, which is read again after another process has written. */
+  #format: ChainFormat;
 
   constructor(context: StoreContext, database: Database, records: SqlRecords) {
     super(database, RUN_DIALECT, () => context.clock());
     this.#context = context;
     this.#records = records;
+    this.#format = readMarker(database.writer);
     database.listen(this);
   }
 
   begun(changed: boolean): void {
-    if (changed) this.#heads.clear();
+    if (!changed) return;
+    this.#heads.clear();
+    if (this.#format < NEWEST_CHAIN_FORMAT) this.#format = readMarker(this.database.writer);
   }
 
   committing(connection: Connection): void {
     for (const [key, head] of this.#moved) this.#writeHead(connection, head, this.#heads.get(key));
   }
 
-  /** Writes only the columns that an append changes: setting an unchanged status would also rewrite its index. */
+  /**
+   * Writes only the columns that an append changes, because setting an unchanged status would also rewrite its index.
+   */
   #writeHead(connection: Connection, head: RunHead, stored: RunHead | undefined): void {
     if (stored === undefined || stored.status !== head.status) {
       connection.run(UPSERT_HEAD, ...valuesOfHead(head));
@@ -109,21 +125,32 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
 
   protected override submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
     if (append.sameCommit) return this.#appendWith(append, append.sameCommit, call);
+    if (append.life === 'new') return this.#appendToNewLife(append, call);
     const run = (connection: Connection) => {
-      const plan = this.#write(connection, append);
+      const plan = writeAppend(connection, append, this.#head(connection, append.run), this.#rules());
       this.#move(append.run, plan);
       return plan.placed;
     };
     return this.database.submit({ savepoint: append.events.length > 1, run }, call);
   }
 
+  #appendToNewLife(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+    const run = async (connection: Connection) => {
+      const plan = await this.#write(connection, append);
+      this.#move(append.run, plan);
+      return plan.placed;
+    };
+    return this.database.submit<PlacedEvent[]>({ savepoint: true, run }, call);
+  }
+
   async #appendWith(append: RunAppend, sameCommit: SameCommitWrites, call: EngineCall): Promise<PlacedEvent[]> {
     let report: (() => void) | undefined;
     const run = async (connection: Connection) => {
-      const plan = this.#write(connection, append);
+      const plan = await this.#write(connection, append);
       if (plan.rows.length === 0) return plan.placed;
       report = await writeInSameCommit(new OpenTransaction(connection), this.#records, append, sameCommit, plan);
-      // Last: if an earlier step fails, the savepoint removes the events and the head must not have moved.
+      // Done last, because if an earlier step fails, the savepoint removes the events and the head must not have
+      // changed.
       this.#move(append.run, plan);
       return plan.placed;
     };
@@ -132,10 +159,22 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     return placed;
   }
 
-  #write(connection: Connection, append: RunAppend): AppendPlan {
-    const key = keyOf(append.run);
-    const head: Head = this.#moved.get(key) ?? this.#heads.get(key) ?? readHead(connection, append.run);
-    return writeAppend(connection, append, head, this.#context.clock());
+  async #write(connection: Connection, append: RunAppend): Promise<AppendPlan> {
+    return writeAnyLife(connection, append, this.#head(connection, append.run), this.#rules());
+  }
+
+  #head(connection: Connection, run: RunKey): Head {
+    const key = keyOf(run);
+    return this.#moved.get(key) ?? this.#heads.get(key) ?? readHead(connection, run);
+  }
+
+  /** The format of the chain of new commits. */
+  get chainFormat(): ChainFormat {
+    return this.#format;
+  }
+
+  #rules(): AppendRules {
+    return { now: this.#context.clock(), format: this.#format };
   }
 
   #move(run: RunKey, { rows, head }: AppendPlan): void {
@@ -149,22 +188,26 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
   ): Promise<(PlacedEvent[] | Error)[]> {
     const connection = connectionOf(transaction);
     try {
-      return appends.map((append) => {
-        const plan = writeAppend(connection, append, readHead(connection, append.run), this.#context.clock());
+      const placed: PlacedEvent[][] = [];
+      for (const append of appends) {
+        const plan = await writeAnyLife(connection, append, readHead(connection, append.run), this.#rules());
         if (plan.rows.length > 0) connection.run(UPSERT_HEAD, ...valuesOfHead(plan.head));
-        return plan.placed;
-      });
+        placed.push(plan.placed);
+      }
+      return placed;
     } catch (error) {
       throw translateError(error, this.database.path);
     }
   }
 
-  /** The head stays in `#moved` until the work has succeeded: if it fails, the savepoint also undoes this row. */
+  /**
+   * The head stays in `#moved` until the work has succeeded, because if it fails, the savepoint also undoes this row.
+   */
   protected override async settleHead({ connection }: OpenTransaction, run: RunKey): Promise<void> {
     const key = keyOf(run);
     const moved = this.#moved.get(key);
     if (moved) connection.run(UPSERT_HEAD, ...valuesOfHead(moved));
-    // The row may now have a status that the cached head lacks: the next append must write the whole row.
+    // The row may now have a status that the cached head does not have, so the next append must write the whole row.
     this.#heads.delete(key);
   }
 
@@ -179,10 +222,13 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     this.database.signals.notify(ANY_RUN);
   }
 
-  async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
-    const isPosition = (values: unknown[]) =>
-      values.length === 1 && Number.isSafeInteger(values[0]) && (values[0] as number) >= 0;
-    const position = after === null ? 0 : decodeCursor<[number]>(after, isPosition)[0];
+  async feed(after: string | null, limit: number, call: EngineCall, notices?: boolean): Promise<FeedEntry[]> {
+    const [position, notice = 0] = after === null ? [0] : decodeCursor<[number, number?]>(after, isFeedPosition);
+    if (notices) {
+      const params = [position, limit, position, notice, limit, limit];
+      const rows = await this.database.readArrays(SELECT_FEED_WITH_NOTICES, params, call);
+      return rows.map((row) => feedEntryOrNotice(encodeCursor(row[1] === 0 ? [row[0]] : [row[0], row[1]]), row, 3));
+    }
     const rows = await this.database.readArrays(SELECT_FEED, [position, limit], call);
     return rows.map((row) => feedEntry(encodeCursor([row[0]]), row, 1));
   }
@@ -190,6 +236,12 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
   waitForEvents(run: RunKey | null, call: EngineCall): Promise<void> {
     return this.database.wait(run ? topicOf(keyOf(run)) : ANY_RUN, call);
   }
+}
+
+/** The position of an event, or of an event and the position of a notice after it. */
+function isFeedPosition(values: unknown[]): boolean {
+  const isNumber = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
+  return (values.length === 1 || values.length === 2) && values.every(isNumber);
 }
 
 const ANY_RUN = 'runs';
@@ -206,13 +258,35 @@ function keyOf(run: RunKey): string {
  * Writes an append against a locked head. A single event is inserted without looking up its key, which is nearly always
  * new. The stored event is read only when the insert conflicts.
  */
-function writeAppend(connection: Connection, append: RunAppend, head: Head, now: number): AppendPlan {
+function writeAppend(connection: Connection, append: RunAppend, head: Head, rules: AppendRules): AppendPlan {
   if (append.events.length === 1) {
-    const plan = planOrNull(append, head, now);
+    const plan = planOrNull(append, head, rules);
     if (plan && connection.run(INSERT_EVENT, append.run.tenantId, append.run.runId, ...rowOf(plan.rows[0]!)) === 1)
       return plan;
   }
-  const plan = planAppend(append, head, readStored(connection, append, head), now);
+  const plan = planAppend(append, head, readStored(connection, append, head), rules);
+  insertRows(connection, append, plan);
+  return plan;
+}
+
+/**
+ * Writes an append that may begin a new life. The head of a new life is written at once, unlike the heads of other
+ * appends.
+ */
+async function writeAnyLife(
+  connection: Connection,
+  append: RunAppend,
+  head: Head,
+  rules: AppendRules,
+): Promise<AppendPlan> {
+  if (append.life !== 'new' || !isTombstone(head)) return writeAppend(connection, append, head, rules);
+  const plan = planAppend(append, head, NOTHING_STORED, rules);
+  await beginLife(new OpenTransaction(connection), append.run, plan.head, RUN_DIALECT.removeStep);
+  insertRows(connection, append, plan);
+  return plan;
+}
+
+function insertRows(connection: Connection, append: RunAppend, plan: AppendPlan): void {
   for (const row of plan.rows) {
     if (connection.run(INSERT_EVENT, append.run.tenantId, append.run.runId, ...rowOf(row)) !== 1) {
       throw new Error(
@@ -220,16 +294,15 @@ function writeAppend(connection: Connection, append: RunAppend, head: Head, now:
       );
     }
   }
-  return plan;
 }
 
 /**
- * Returns the plan on the assumption that the key is new, or `null`: a refusal counts only once the key is known to be
- * new.
+ * Returns the plan on the assumption that the key is new, or `null` if it would be refused, because a refusal is final
+ * only once the key is known to be new.
  */
-function planOrNull(append: RunAppend, head: Head, now: number): AppendPlan | null {
+function planOrNull(append: RunAppend, head: Head, rules: AppendRules): AppendPlan | null {
   try {
-    return planAppend(append, head, NOTHING_STORED, now);
+    return planAppend(append, head, NOTHING_STORED, rules);
   } catch {
     return null;
   }
@@ -260,14 +333,31 @@ const SELECT_BY_KEYS = `
   SELECT ${EVENT_COLUMNS.join(', ')} FROM run_events
   WHERE run_id = ? AND tenant_id = ? AND idempotency_key IN (SELECT value FROM json_each(?))`;
 
-/** The link before the commit of an event `e`. */
-const LINK_BEFORE = `
-  SELECT b.link FROM @run_events b
+/** The end of the commit that precedes the commit of an event `e`. */
+const END_BEFORE = `
+  SELECT ${endText('hex(b.link)', 'b')} FROM @run_events b
   WHERE b.run_id = e.run_id AND b.tenant_id = e.tenant_id AND b.run_seq = e.run_seq - e.commit_index`;
 
 /** In commit order. */
 const SELECT_FEED = `
-  SELECT e.position, ${feedColumns(LINK_BEFORE)}
+  SELECT e.position, ${feedColumns(END_BEFORE)}
   FROM @run_events e
   WHERE e.position > ? AND ${NOT_REMOVED}
   ORDER BY e.position LIMIT ?`;
+
+/**
+ * Like `SELECT_FEED`, with the notices after each event. A single statement, so that events and notices come from the
+ * same state of the database.
+ */
+const SELECT_FEED_WITH_NOTICES = `
+  SELECT * FROM (
+    SELECT e.position AS position, 0 AS notice_position, NULL AS notice, ${feedColumns(END_BEFORE)}
+    FROM @run_events e WHERE e.position > ? AND ${NOT_REMOVED} ORDER BY e.position LIMIT ?
+  )
+  UNION ALL
+  SELECT * FROM (
+    SELECT n.after_event, n.position, n.notice, ${NOTICE_COLUMNS}
+    FROM @run_notices n WHERE (n.after_event, n.position) > (?, ?)
+    ORDER BY n.after_event, n.position LIMIT ?
+  )
+  ORDER BY position, notice_position LIMIT ?`;

@@ -1,15 +1,18 @@
 /**
- * Keeps all processes on one file on one clock after the machine's clock was set back. Processes that had the file open
- * continue ahead of the machine's clock and store their time in the file. Processes that open it later, or notice
- * later, follow. A stored time is valid while its process renews it: once all processes are closed, the file follows
- * the machine's clock again.
+ * Keeps all processes that use a file on the same clock after the machine's clock was set back. Processes that had the
+ * file open continue ahead of the machine's clock and store their time in the file. Processes that open it later, or
+ * notice later, follow. A stored time is valid while its process renews it, so once all processes are closed, the file
+ * follows the machine's clock again.
  */
 import type { EngineCall, SteadyClock } from '@tidemark/core/engine';
 import type { Database } from './database.ts';
 
-/** A smaller difference only reflects when the two clocks were read. */
+/** A smaller difference is ignored, because the two clocks are not read at the same moment. */
 const AHEAD_MS = 1_000;
-/** A stored time is renewed with every round of the cleaner, so a live process would have to miss several. */
+/**
+ * How long a stored time is valid. Every round of the cleaner renews it, so a live process would have to miss several
+ * renewals.
+ */
 const FRESH_MS = 30_000;
 
 const LOOK = 'SELECT time, counter FROM @store_clock';

@@ -15,15 +15,15 @@ export interface SqliteOptions extends StoreOptions {
   /** The file. Created, with its directories, if it does not exist. */
   path: string;
   /**
-   * `require` makes opening fail with `DURABILITY_TOO_WEAK` when an acknowledged write would not survive a power cut.
-   * By default the store opens anyway; `doctor` reports the weakness.
+   * `require` makes opening fail with `DURABILITY_TOO_WEAK` when an acknowledged write would not survive a power
+   * failure. By default the store opens anyway; `doctor` reports the weakness.
    */
   durability?: 'require';
 }
 
 /** A store in a SQLite file that can be backed up while it is in use. */
 export interface SqliteStore extends Store {
-  /** Copies the store to the new file `to` as of one moment, while writers continue. */
+  /** Copies the store to the new file `to` as a consistent snapshot, while writers continue. */
   backup(to: string): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export async function sqliteStore(options: string | SqliteOptions): Promise<Sqli
   const clock = new SteadyClock(given);
   const context = new StoreContext({ ...given, clock: clock.now });
   const call = { deadline: Date.now() + context.timeoutMs };
-  const database = await Database.open(path, context, call);
+  const database = await Database.open(path, context, call, given.upgrade);
   try {
     if (given.durability === 'require') requireDurability(path, database);
     const shared = new SharedClock(database, clock);
@@ -80,8 +80,9 @@ function assemble(path: string, context: StoreContext, database: Database, share
   const store = assembleStore(context, {
     backend: 'sqlite',
     version: database.reader.get<{ version: string }>('SELECT sqlite_version() AS version')!.version,
-    can: SQL_ABILITIES,
+    can: { ...SQL_ABILITIES, 'runs.listByUpdate': true },
     durability: () => durability,
+    chainFormat: () => runs.chainFormat,
     runs,
     kv: records,
     agents,

@@ -1,4 +1,7 @@
-/** The files in `migrations/` by name. The build replaces this module by their contents, so that bundles need no files. */
+/**
+ * The files in `migrations/` by name. The build replaces this module with their contents, so that bundles need no
+ * files.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 
 const DIRECTORY = new URL('../migrations/', import.meta.url);

@@ -1,4 +1,4 @@
-/** Large artifacts are files beside the database: every reference has its bytes, whenever a process is killed. */
+/** Large artifacts are files next to the database: every reference has its bytes, whenever a process is killed. */
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { artifactsDirectory } from '../src/backup.ts';

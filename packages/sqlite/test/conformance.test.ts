@@ -77,7 +77,7 @@ describe('The SQLite store', () => {
       return totals.passed;
     };
     try {
-      // Wait for all processes before judging any: one that is still running would recreate the folder.
+      // Wait for all processes before checking any: one that is still running would recreate the folder.
       const shared = await Promise.all(Array.from({ length: PROCESSES }, run));
       for (const ended of shared) expect(passedIn(ended)).toBeGreaterThan(400);
     } finally {

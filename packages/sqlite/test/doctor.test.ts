@@ -23,7 +23,7 @@ function findingOf(path: string, connection: Connection, check: string) {
 }
 
 describe('doctor', () => {
-  it('finds nothing to fix on a local disk, where an acknowledged write survives a power cut', async () => {
+  it('finds nothing to fix on a local disk, where an acknowledged write survives a power failure', async () => {
     const store = await openStore(newPath());
     const { ok, durability, findings } = await store.doctor();
     expect(findings.filter(({ status }) => status === 'fail')).toEqual([]);
@@ -47,7 +47,7 @@ describe('doctor', () => {
     expect(findingOf(path, connection, 'journal mode')).toMatchObject({ status: 'fail', fix: expect.any(String) });
   });
 
-  it('warns of a large WAL, which a long-lived reader causes', async () => {
+  it('warns about a large WAL, which a long-lived reader causes', async () => {
     const path = newPath();
     const store = await openStore(path);
     await store.runs.appendEvent(runEvent('r'));

@@ -68,7 +68,7 @@ describe('a file of another version', () => {
     });
   });
 
-  it('opens when the newer version allows this one beside it (F20)', async () => {
+  it("' opens when the newer version allows this one to run at the same time (F20)", async () => {
     const store = await openStore(await fileWithSchema(NEWEST + 1, NEWEST));
     expect((await store.runs.appendEvent(runEvent('r'))).runSeq).toBe(1);
   });

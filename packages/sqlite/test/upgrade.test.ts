@@ -2,7 +2,7 @@
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { checkContents, checkContinuing } from '../../../scripts/fixtures/checks.ts';
+import { checkContents, checkContinuing, checkUpgrade } from '../../../scripts/fixtures/checks.ts';
 import { type Fixture, fixturesOf } from '../../../scripts/fixtures/packed.ts';
 import { loadMigrations } from '../src/migrations.ts';
 import { newPath, openStore } from './fixtures.ts';
@@ -22,6 +22,11 @@ describe.each(fixturesOf('sqlite'))('a file of version $version', (fixture) => {
   it('can be written to', async () => {
     const path = unpacked(fixture);
     await checkContinuing(await openStore(path), fixture, join(dirname(path), 'archive'));
+  });
+
+  it('writes chain format 2 once the marker is raised', async () => {
+    const path = unpacked(fixture);
+    await checkUpgrade((options) => openStore(path, options));
   });
 
   it('has every migration and guard afterwards', async () => {

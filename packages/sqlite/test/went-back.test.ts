@@ -18,7 +18,9 @@ function cutTail(path: string, keep: number): void {
   const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
   for (const { name } of triggers) database.exec(`DROP TRIGGER ${name}`);
   database.exec(`DELETE FROM run_events WHERE run_seq > ${keep}`);
-  database.exec(`UPDATE runs SET last_seq = ${keep}, link = (SELECT link FROM run_events WHERE run_seq = ${keep})`);
+  database.exec(
+    `UPDATE runs SET last_seq = ${keep}, link = (SELECT link FROM run_events WHERE run_seq = ${keep}), updated_at = (SELECT persisted_at FROM run_events WHERE run_seq = ${keep})`,
+  );
   database.close();
 }
 

@@ -55,11 +55,13 @@ const SAVE = `
   WHERE stored.version = ?
   RETURNING version`;
 
-/** The remaining row reads as `null`, also for versions of the library that do not know `deleted_at`. */
+/**
+ * Sets the state to `null`, so that versions of the library that do not know `deleted_at` also read the row as `null`.
+ */
 const DELETE = `
   UPDATE @memory_states SET updated_at = ?, sum = ?, requests = ?, state = 'null', deleted_at = ${NOW} ${OF_STATE}`;
 
-/** Repeats the condition outside the subquery: a state may be saved again between the two. */
+/** Repeats the condition outside the subquery, because a state may be saved again after the subquery was evaluated. */
 const REMOVE_DELETED = `
   DELETE FROM @memory_states
   WHERE deleted_at <= ${NOW} - ${VERSION_KEPT_MS} AND (tenant_id, key) IN (
@@ -101,7 +103,7 @@ export function sqlMemory(db: SqlDatabase): MemoryEngine {
           const requests = await requestsAfter(tx, tenantId, memory, seen, version);
           const sum = sumOf(tenantId, key, version, seen.now);
           const saved = await tx.all(SAVE, [tenantId, key, version, seen.now, sum, requests, state, seen.version]);
-          // No row returned: another process has inserted the row since we looked. Now it can be locked.
+          // No row returned: another process has inserted the row since it was read. It can be locked now.
           if (saved.length > 0) return { saved: true, version };
         }
       }, call);
@@ -159,7 +161,7 @@ export function sqlMemory(db: SqlDatabase): MemoryEngine {
   };
 }
 
-/** Returns the version that a request was answered with, or `undefined` if the request is unknown. */
+/** Returns the version that a request produced, or `undefined` if the request is unknown. */
 async function answerTo(
   tx: SqlTransaction,
   tenantId: string,
@@ -187,7 +189,7 @@ async function requestsAfter(
   return JSON.stringify(held);
 }
 
-/** Checksum of the columns beside the state. The state has its own. */
+/** Returns the checksum of the columns other than the state, which has a checksum of its own. */
 function sumOf(tenantId: string, key: string, version: number, updatedAt: number): number {
   return sumInteger(updatedAt, sumInteger(version, sumNames(['memory', tenantId, key])));
 }

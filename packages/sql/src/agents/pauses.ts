@@ -1,7 +1,7 @@
 /**
  * Pauses in SQL (AGT-4). Every step is one statement that decides and changes on the engine's clock, so that exactly
- * one of all claimers and loaders wins. A consumed pause stays as a tombstone until its expiry, and for as long as the
- * request that consumed it may be retried.
+ * one of several claimers and loaders succeeds. A consumed pause remains as a tombstone until its expiry, and for as
+ * long as the request that consumed it may be retried.
  */
 import type { PauseInfo } from '@tidemark/core';
 import { corruptValue, Damage, type PauseEngine, REQUEST_KEPT_MS, sumNames, timeText } from '@tidemark/core/engine';
@@ -24,7 +24,7 @@ interface PauseInfoRow {
   expires_at: SqlInteger;
 }
 
-/** A claim whose lease has run out shows as waiting. */
+/** A pause whose lease has expired is shown as waiting. */
 const INFO = `
   SELECT pause_id, session_id, task_id, reason, sum, created_at, expires_at,
          CASE WHEN state = 'claimed' AND lease_until <= ${NOW} THEN 'waiting' ELSE state END AS state,
@@ -41,8 +41,8 @@ const KEPT = `${NOW} + ${REQUEST_KEPT_MS}`;
 
 /**
  * 1. Inserts an absent pause. An expired pause starts over under the same token.
- * 2. A waiting or claimed pause gets the new payload and expiry. It keeps its claim: the claimer may be resuming
- *   already.
+ * 2. A waiting or claimed pause gets the new payload and expiry. It keeps its claim, because the claimer may already be
+ *    resuming.
  * 3. A consumed pause is not changed, and no row is returned.
  */
 const SAVE = `
@@ -65,7 +65,7 @@ const SAVE = `
   RETURNING pause_id`;
 
 /**
- * 1. Claims only a waiting pause or one whose lease has run out. A retry with the same claim id succeeds again.
+ * 1. Claims only a waiting pause or one whose lease has expired. A retry with the same claim id succeeds again.
  * 2. The same claim keeps its lease while it lasts.
  * 3. A lease never outlasts its pause.
  */
@@ -98,7 +98,9 @@ const CONSUME = `
   )
   RETURNING payload`;
 
-/** A claim whose lease has run out is valid until another process claims the pause. Confirming twice succeeds. */
+/**
+ * A claim stays valid after its lease has expired, until another process claims the pause. Confirming twice succeeds.
+ */
 const CONFIRM = `
   UPDATE @planner_pauses SET
     state = 'consumed', lease_until = NULL,
@@ -113,7 +115,7 @@ const RELEASE = `
   WHERE tenant_id = ? AND pause_id = ? AND claim_id = ? AND expires_at > ${NOW} AND state IN ('claimed', 'waiting')
   RETURNING pause_id`;
 
-/** A claimed pause is not changed, and no row is returned. A consumed pause stays as it is. */
+/** A claimed or consumed pause is not changed, and no row is returned. */
 const BURY = `
   INSERT INTO @planner_pauses AS stored
     (tenant_id, pause_id, state, session_id, task_id, reason, sum, payload, created_at, expires_at)
@@ -129,7 +131,7 @@ const BURY = `
 
 const IS_OVER = `expires_at <= ${NOW} AND (kept_until IS NULL OR kept_until <= ${NOW})`;
 
-/** Repeats the condition outside the subquery: a pause may be saved again between the two. */
+/** Repeats the condition outside the subquery, because a pause may be saved again after the subquery was evaluated. */
 const REMOVE_EXPIRED = `
   DELETE FROM @planner_pauses
   WHERE ${IS_OVER} AND (tenant_id, pause_id) IN (
@@ -206,7 +208,7 @@ export function sqlPauses(db: SqlDatabase): PauseEngine {
   };
 }
 
-/** Checksum of the columns that a list shows, without the times. The payload has its own. */
+/** Returns the checksum of the columns that a list shows, except the times. The payload has a checksum of its own. */
 function sumOf(tenantId: string, pauseId: string, about: readonly (string | null)[]): number {
   return sumNames(['pause', tenantId, pauseId, JSON.stringify(about)]);
 }

@@ -1,6 +1,6 @@
 /**
  * Sessions in SQL. Every save in a session writes the session's row first. That locks the row until the commit, so that
- * the numbers it issues are in commit order (AGT-7), and a removal never sees a half-written save.
+ * its numbers are in commit order (AGT-7) and a removal never finds a half-written save.
  */
 import { type SessionEngine, timeText } from '@tidemark/core/engine';
 import { CLOCK, type SqlDatabase, type SqlTransaction } from '../database.ts';
@@ -56,7 +56,8 @@ export function sqlSessions(db: SqlDatabase): SessionEngine {
     remove(tenantId, sessionId, call) {
       const session = [tenantId, sessionId];
       return db.write(async (tx) => {
-        // The session's row first: concurrent saves in the session wait for this transaction, or it for them.
+        // The session's row comes first, so that concurrent saves in the session and this transaction wait for each
+        // other.
         await tx.all(`DELETE FROM @sessions ${OF_SESSION}`, session);
         return {
           plannerEvents: await removeAll(tx, 'planner_events', OF_ITS_TRACES, [tenantId, ...session]),
@@ -70,7 +71,7 @@ export function sqlSessions(db: SqlDatabase): SessionEngine {
   };
 }
 
-/** Counts, then removes: RETURNING would transfer a row for each of possibly very many. */
+/** Counts, then removes, because RETURNING would transfer a row for each of a possibly very large number. */
 async function removeAll(tx: SqlTransaction, table: string, where: string, params: string[]): Promise<number> {
   const [row] = await tx.all<{ count: SqlInteger }>(`SELECT count(*) AS count FROM @${table} ${where}`, params);
   const count = integerOf(row!.count);

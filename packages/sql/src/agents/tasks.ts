@@ -6,7 +6,7 @@ import { enterSession } from './sessions.ts';
 
 const PAGE = 100;
 
-/** The number of the first save stays: it orders tasks with the same `created_at`. */
+/** The number of the first save is kept, because it orders tasks with the same `created_at`. */
 const SAVE = `
   INSERT INTO @tasks AS stored (tenant_id, session_id, task_id, number, status, created_at, updated_at, body)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?)

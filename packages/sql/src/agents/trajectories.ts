@@ -14,7 +14,7 @@ const SAVE = `
   WHERE stored.session_id = excluded.session_id
   RETURNING trace_id`;
 
-/** Rolls the transaction back: a refused save must not create a session. */
+/** Rolls back the transaction, so that a refused save does not create a session. */
 class OtherSession extends Error {}
 
 export function sqlTrajectories(db: SqlDatabase): TrajectoryEngine {

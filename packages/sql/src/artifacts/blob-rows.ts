@@ -13,7 +13,7 @@ export interface BlobRow {
   sums?: Uint8Array | null;
 }
 
-/** A grace period that every blob is older than: removes unreferenced bytes of any age. */
+/** A grace period that makes every blob old enough, to remove unreferenced bytes of any age. */
 export const ANY_AGE = -(2 ** 50);
 
 /** Bytes that are already stored stay where they are; only their time is renewed. */
@@ -60,10 +60,7 @@ export async function lockBlobs(
   return rows.map(({ sha256, upload_id }) => ({ sha256, uploadId: upload_id }));
 }
 
-/**
- * Yields the blobs that no reference names and that were not stored within the grace period, in pages. `null` selects
- * all tenants.
- */
+/** Yields unreferenced blobs that were not stored within the grace period, in pages. `null` selects all tenants. */
 export async function* unnamedBlobs(
   db: SqlDatabase,
   only: string | null,
@@ -97,8 +94,8 @@ export async function* unnamedBlobs(
 }
 
 /**
- * Removes the row unless a reference names it or it was just stored, and returns where its bytes were. The lock is a
- * separate statement: the next statement then sees the reference of a put that was about to commit.
+ * Removes the row unless it is referenced or was just stored, and returns where its bytes were. The lock is a separate
+ * statement, so that the next statement sees the reference of a put that was about to commit.
  */
 export async function removeUnnamed(
   db: SqlDatabase,

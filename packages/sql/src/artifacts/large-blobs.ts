@@ -1,4 +1,4 @@
-/** The port for bytes outside the database, such as a directory beside it. */
+/** The port for bytes outside the database, such as a directory next to it. */
 import type { BlobSource, ChunkRange } from '@tidemark/core/engine';
 
 /** Bytes that are stored in a file, or similar, but are not visible yet. */
@@ -16,8 +16,9 @@ export interface StagedBlob {
 }
 
 /**
- * Storage for blobs of more than one chunk (256 KiB), such as a directory beside the database. Only for databases whose
- * write transactions exclude each other: bytes appear and disappear inside them, so a put and a removal never overlap.
+ * Storage for blobs of more than one chunk (256 KiB), such as a directory next to the database. Only for databases with
+ * one write transaction at a time, because bytes are stored and removed inside transactions, and a put and a removal
+ * must not overlap.
  */
 export interface LargeBlobs {
   /** Reads the source to its end. Keeps nothing if the source fails. */

@@ -1,6 +1,6 @@
 /**
  * Bytes outside the database. The row is committed first; the bytes and the reference follow in a second transaction.
- * If a crash happens in between, a sweep finds the remains by their row.
+ * If a crash happens in between, a sweep finds the leftovers by their row.
  */
 import type { ArtifactRow, EngineCall, StagedBytes } from '@tidemark/core/engine';
 import type { SqlDatabase } from '../database.ts';

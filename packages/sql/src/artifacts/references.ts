@@ -34,7 +34,9 @@ const PUT = `
 
 const SELECT = `SELECT id, ${NAMES.join(', ')} FROM @artifacts`;
 
-/** Repeats the condition outside the subquery: a reference may be stored again between the two. */
+/**
+ * Repeats the condition outside the subquery, because a reference may be stored again after the subquery was evaluated.
+ */
 const REMOVE_EXPIRED = `
   DELETE FROM @artifacts
   WHERE expires_at <= ? AND (tenant_id, id) IN (

@@ -1,7 +1,7 @@
 /**
- * Removes bytes that no reference names. The transaction that looks for references also removes the row, and bytes in a
- * directory are removed before it commits. A crash leaves at most an unreferenced row without bytes, which the next put
- * fills or the next sweep removes.
+ * Removes unreferenced bytes. The transaction that looks for references also removes the row. It removes bytes in a
+ * directory before it commits. A crash leaves at most an unreferenced row without bytes, which the next put fills or
+ * the next sweep removes.
  */
 import type { ArtifactMatch, EngineCall } from '@tidemark/core/engine';
 import type { SqlDatabase } from '../database.ts';
@@ -17,7 +17,7 @@ const REMOVE_REFERENCES = `
 /** The time that an erasure sets on bytes it has released. A put of the same bytes sets a new time. */
 const RELEASED = 0;
 
-/** Removes the bytes of a hash if they are unreferenced and old enough. Returns whether it did. */
+/** Removes the bytes of a hash if they are unreferenced and old enough. Returns whether it removed them. */
 export function removeBytes(
   db: SqlDatabase,
   largeBlobs: LargeBlobs | undefined,
@@ -49,7 +49,9 @@ export async function eraseArtifacts(
   return 0;
 }
 
-/** Removes some matching references, then the bytes that only they named. Returns how many references were removed. */
+/**
+ * Removes some matching references, then the bytes that only they referenced. Returns how many references were removed.
+ */
 export async function eraseReferences(
   db: SqlDatabase,
   largeBlobs: LargeBlobs | undefined,
@@ -61,7 +63,7 @@ export async function eraseReferences(
     const choice = `SELECT id, sha256 FROM @artifacts WHERE ${where} ORDER BY id LIMIT ?`;
     const found = await tx.all<{ id: string; sha256: string }>(choice, [...params, limit]);
     if (found.length === 0) return 0;
-    // Blobs before references, in the same order as puts, to avoid deadlocks.
+    // Locks blobs before references, in the same order as puts, to avoid deadlocks.
     await lockBlobs(db, tx, tenantId, [...new Set(found.map(({ sha256 }) => sha256))]);
     const gone = `DELETE FROM @artifacts WHERE tenant_id = ? AND id IN (${found.map(() => '?').join(', ')}) RETURNING sha256`;
     const rows = await tx.all<{ sha256: string }>(gone, [tenantId, ...found.map(({ id }) => id)]);

@@ -1,6 +1,6 @@
 /**
  * Bytes in tables, as chunks of the upload that stored them. No transaction stays open while waiting for the source:
- * each chunk is written by itself, and the upload becomes a blob in the transaction that writes the reference.
+ * each chunk is written separately, and the upload becomes a blob in the transaction that writes the reference.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -88,7 +88,7 @@ export async function stageInChunks(
       const blob = { sha256: row.sha256, sizeBytes, place: 'table', uploadId } as const;
       isReferred = await db.write(async (tx) => {
         if (isSwept || (await tx.all(END, [tenantId, uploadId])).length === 0) return false;
-        // Someone may be reading the bytes that are already stored: they stay, and ours are removed.
+        // Another client may be reading the bytes that are already stored, so those stay and ours are removed.
         if ((await saveBlob(tx, tenantId, blob)) !== uploadId) await removeChunks(tx, tenantId, uploadId);
         await putReference(tx, tenantId, row);
         return true;
@@ -99,7 +99,7 @@ export async function stageInChunks(
   };
 }
 
-/** Adds a chunk and renews the upload. Returns false when a sweep has removed the upload with its earlier chunks. */
+/** Adds a chunk and renews the upload. Returns false when a sweep has removed the upload and its earlier chunks. */
 async function addChunk(
   tx: SqlTransaction,
   tenantId: string,

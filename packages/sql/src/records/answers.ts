@@ -18,7 +18,7 @@ interface AnswerRow {
 const FIELD = 'answer';
 const LOOK = `SELECT answer, forget_at, ${NOW} AS now FROM @requests WHERE tenant_id = ? AND id = ?`;
 
-/** Inserts a row that was absent when read, or updates one that is locked. */
+/** Inserts a row that was absent when read, or updates a row that is locked. */
 const SAVE = `
   INSERT INTO @requests AS stored (tenant_id, id, answer, forget_at) VALUES (?, ?, ?, ${NOW} + ?)
   ON CONFLICT (tenant_id, id) DO UPDATE SET answer = excluded.answer, forget_at = excluded.forget_at
@@ -32,7 +32,7 @@ export async function lookAtAnswer(db: SqlDatabase, tx: SqlTransaction, name: Re
   return { state: answerIn(row), hasFields: true, storedRevision: integerOf(row.forget_at), requests: [], now };
 }
 
-/** Reads an answer outside any transaction. */
+/** Reads a response outside any transaction. */
 export async function readAnswer(db: SqlDatabase, name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
   const [row] = await db.read<AnswerRow>(LOOK, [name.tenantId, name.key], call);
   const state = row && answerIn(row);

@@ -4,7 +4,7 @@ import { NOW } from '../database.ts';
 import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
 import { isIntact } from './sums.ts';
 
-/** A field joined with its record. The field is null when the record has lost all of them. */
+/** A field joined with its record. The field is null when the record has lost all its fields. */
 export interface FieldRow {
   key: string;
   revision: SqlInteger;
@@ -16,7 +16,7 @@ export interface FieldRow {
   value: Uint8Array | null;
 }
 
-/** An expired record is invisible from that millisecond on (KV-2). */
+/** A record is invisible from the millisecond of its expiry onwards (KV-2). */
 export const IS_LIVE = `(expires_at IS NULL OR expires_at > ${NOW})`;
 
 /** The store's time if the record expires, else 0. On SQLite every read of the clock is a call into JavaScript. */
@@ -36,7 +36,7 @@ export function gatherRecords(tenantId: string, rows: readonly FieldRow[]): Scan
   return records;
 }
 
-/** The same for rows ordered by position in the job index, then key. */
+/** Like `gatherRecords`, for rows ordered by index key, then key. */
 export function gatherPlaced(tenantId: string, rows: readonly (FieldRow & { place: string })[]): PlacedRecord[] {
   const records: PlacedRecord[] = [];
   for (let from = 0; from < rows.length; ) {

@@ -1,4 +1,4 @@
-/** Records as a transaction has read them before it changes them. */
+/** Records in the state that a transaction has read before changing them. */
 import type { RecordState } from '@tidemark/core/engine';
 
 /** A record as read in a transaction. */
@@ -8,7 +8,7 @@ export interface Seen {
   /** Whether the fields of `state` were read. */
   hasFields: boolean;
   /**
-   * The stored record does not match its checksum: `state` has no fields, and only a step that replaces them all is
+   * The stored record does not match its checksum. `state` has no fields, and only a step that replaces all fields is
    * allowed.
    */
   damaged?: true;

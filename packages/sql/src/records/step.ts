@@ -1,6 +1,6 @@
 /**
- * Conditional steps on records inside a transaction: read, decide by the rules that all engines share, write. Fields
- * are read only when the step needs them.
+ * Conditional steps on records inside a transaction: read, decide by the rules that all engines share, and write.
+ * Fields are read only when the step needs them.
  */
 import {
   corruptValue,
@@ -15,6 +15,7 @@ import {
   requestsAfter,
   type StoredRecord,
   startsAnew,
+  withAnswer,
 } from '@tidemark/core/engine';
 import type { SqlDatabase, SqlTransaction } from '../database.ts';
 import { answerOf, keepAnswers, keepNewAnswer } from '../requests.ts';
@@ -29,12 +30,13 @@ import { movePlaces, OF_RECORD, REMOVE_FIELDS, REMOVE_RECORD, writeFields } from
 /** A change with its tenant, for watchers. */
 export interface MadeChange extends RecordChange {
   tenantId: string;
-  /** Revision of the change; removals have one too. */
+  /** Revision of the change. Removals also have a revision. */
   revision: number;
   expiresAt: number | null;
 }
 
-interface RecordRow {
+/** A stored record joined with one of its fields. */
+export interface RecordRow {
   revision: SqlInteger;
   expires_at: SqlInteger | null;
   requests: string | null;
@@ -64,7 +66,10 @@ const MOVE_RECORD = `
   UPDATE @kv_records SET revision = ?, expires_at = ?, requests = ?, sum = ?
   WHERE tenant_id = ? AND key = ? AND revision = ?`;
 
-/** Reads whole records for later steps in the same transaction. Existing records cannot change in between. */
+/**
+ * Reads whole records for later steps in the same transaction. Existing records then cannot change until the
+ * transaction ends.
+ */
 export async function lookAt(db: SqlDatabase, tx: SqlTransaction, names: readonly RecordName[]): Promise<Looked> {
   const seen: Looked = new Map();
   for (const name of names) {
@@ -107,7 +112,7 @@ export async function takeSteps(
     const before = seen.get(ids[at]!)!;
     let after = before;
     if (holds && !answered[at]) {
-      after = await change(db, tx, write, before, changes);
+      after = await change(db, tx, withAnswer(write, outcomes), before, changes);
     } else if (before.state && !before.hasFields && !write.brief) {
       after = await look(db, tx, write.name, true);
     }
@@ -119,28 +124,30 @@ export async function takeSteps(
   return { outcomes, changes };
 }
 
-/** Whether this request was already carried out. Checked after the record is locked, if it exists. */
+/** Returns whether this request has already been executed. Checked after the record is locked, if it exists. */
 async function isAnswered(tx: SqlTransaction, write: RecordWrite, { requests }: Seen): Promise<boolean> {
   const { name, requestId, requestIsNew } = write;
   if (requestId === undefined || requestIsNew) return false;
   return requests.includes(requestId) || (await answerOf(tx, name.tenantId, requestName(name, requestId).key)) !== null;
 }
 
-/** The fields of a job determine its position in the index. */
-function needsFields(write: RecordWrite): boolean {
+/** Whether a step needs the fields of the record. A job's fields determine its index keys. */
+export function needsFields(write: RecordWrite): boolean {
   return write.mode === 'merge' || jobTypeOf(write.name.key) !== null || (write.expect?.fields?.size ?? 0) > 0;
 }
 
 async function look(db: SqlDatabase, tx: SqlTransaction, name: RecordName, withFields: boolean): Promise<Seen> {
   if (name.space === 'requests') return lookAtAnswer(db, tx, name);
   const params = [name.tenantId, name.key];
-  // Locks in a separate statement: a joined statement that waits for the lock would miss fields added meanwhile.
+  // Locks in a separate statement, because a joined statement that waits for the lock would miss fields added in the
+  // meantime.
   if (!withFields) return seenRows(name, await tx.all<RecordRow>(LOOK + db.forUpdate, params), false);
   if (db.forUpdate !== '') await tx.all(LOOK + db.forUpdate, params);
   return seenRows(name, await tx.all<RecordRow>(LOOK_WITH_FIELDS, params), true);
 }
 
-function seenRows({ tenantId, key }: RecordName, rows: readonly RecordRow[], hasFields: boolean): Seen {
+/** Converts the rows of one record. Verifies its checksum if the rows contain its fields. */
+export function seenRows({ tenantId, key }: RecordName, rows: readonly RecordRow[], hasFields: boolean): Seen {
   const row = rows[0];
   if (!row) return { state: undefined, hasFields, storedRevision: 0, requests: [], now: 0 };
   const state = stateOf(rows);
@@ -157,7 +164,39 @@ export function requestsIn(column: string | null): string[] {
   return column === null ? [] : (JSON.parse(column) as string[]);
 }
 
-/** Writes the result of the step. Every change has its own revision, removals too. */
+/** The state of a record after a step that changes it. */
+interface Changed {
+  after: Seen;
+  change: MadeChange;
+  /** The request ids that leave the record. */
+  left: readonly string[];
+}
+
+/** Whether the record is absent and the step leaves it absent. */
+export function staysAbsent(write: RecordWrite, before: Seen): boolean {
+  return !before.state && recordAfter(write, undefined, 1, 0) === null;
+}
+
+/** Computes what a step changes. Every change has its own revision, including removals. */
+export function changedBy(write: RecordWrite, before: Seen, revision: number, now: number): Changed {
+  const { tenantId, key } = write.name;
+  const state = recordAfter(write, before.state, revision, now) ?? undefined;
+  const { held, left } = requestsAfter(before.requests, write.requestId, state !== undefined);
+  const record = state ? storedRecord(state, now) : null;
+  const expiresAt = state?.expiresAt ?? null;
+  return {
+    after: { state, hasFields: true, storedRevision: state ? revision : 0, requests: held, now },
+    change: { tenantId, key, type: state ? 'put' : 'delete', record, revision, expiresAt },
+    left,
+  };
+}
+
+/** Formats the request ids for the column of a record. */
+export function requestsColumn(requests: readonly string[]): string | null {
+  return requests.length === 0 ? null : JSON.stringify(requests);
+}
+
+/** Writes the result of the step. */
 async function change(
   db: SqlDatabase,
   tx: SqlTransaction,
@@ -167,22 +206,21 @@ async function change(
 ): Promise<Seen> {
   const { tenantId, key } = write.name;
   if (write.name.space === 'requests') return saveAnswer(tx, write, before);
-  // The record is absent and stays absent.
-  if (!before.state && recordAfter(write, undefined, 1, 0) === null) return before;
+  if (staysAbsent(write, before)) return before;
   const [next] = await tx.all<{ revision: SqlInteger; now: SqlInteger }>(db.revisions.next, []);
   const [revision, now] = [integerOf(next!.revision), integerOf(next!.now)];
-  const state = recordAfter(write, before.state, revision, now) ?? undefined;
-  const { held, left } = requestsAfter(before.requests, write.requestId, state !== undefined);
+  const { after, change: made, left } = changedBy(write, before, revision, now);
+  const { state } = after;
   if (state) {
-    const requests = held.length === 0 ? null : JSON.stringify(held);
     const start = recordStart(tenantId, key);
+    const requests = requestsColumn(after.requests);
     const params = [revision, state.expiresAt, requests, recordSum(start, state), tenantId, key];
     const saved =
       before.storedRevision === 0
         ? await tx.run(MAKE_RECORD, params)
         : await tx.run(MOVE_RECORD, [...params, before.storedRevision]);
     if (saved === 0) throw new Raced('The record was changed meanwhile');
-    // Nothing of an expired record carries over to the record that replaces it.
+    // A record that replaces an expired record inherits none of its data.
     const startsOver = before.storedRevision > 0 && (write.mode === 'replace' || !before.state);
     if (startsOver) await tx.run(REMOVE_FIELDS, [tenantId, key]);
     await writeFields(tx, write, start, state.fields, startsOver ? undefined : before.state?.fields);
@@ -193,10 +231,8 @@ async function change(
   await keepRequests(tx, write.name, left);
   if (before.storedRevision === 0) await fenceRequest(db, tx, write);
   if (jobTypeOf(key) !== null) await movePlaces(tx, write.name, before, state);
-  const record = state ? storedRecord(state, now) : null;
-  const expiresAt = state?.expiresAt ?? null;
-  changes.push({ tenantId, key, type: state ? 'put' : 'delete', record, revision, expiresAt });
-  return { state, hasFields: true, storedRevision: state ? revision : 0, requests: held, now };
+  changes.push(made);
+  return after;
 }
 
 /** Keeps request ids that leave their record for five minutes from now, or from when the record expired. */
@@ -212,7 +248,7 @@ export async function keepRequests(
 }
 
 /**
- * Row locks do not cover absent rows: since the read, a retry of the request may have created the record and another
+ * Row locks do not cover absent rows: after the read, a retry of the request may have created the record, and another
  * request may have removed it. Both attempts insert the request id, so that only one succeeds.
  */
 async function fenceRequest(db: SqlDatabase, tx: SqlTransaction, write: RecordWrite): Promise<void> {
@@ -223,6 +259,6 @@ async function fenceRequest(db: SqlDatabase, tx: SqlTransaction, write: RecordWr
 }
 
 /** Ids contain no NUL, so this is unambiguous. */
-function idOf({ space, tenantId, key }: RecordName): string {
+export function idOf({ space, tenantId, key }: RecordName): string {
   return `${space}\0${tenantId}\0${key}`;
 }

@@ -1,6 +1,7 @@
 /**
- * Checksums of records in SQL. Each field has a checksum, for reads of that field alone. The record has their total
- * with its revision and expiry, which detects a field row that was lost, renamed or left behind.
+ * Checksums of records in SQL. Each field has a checksum, for reads of that field alone. The record has a checksum that
+ * combines these checksums with its revision and expiry, which detects field rows that were lost, renamed or left
+ * behind.
  */
 import { type RecordState, sumBytes, sumInteger, sumName } from '@tidemark/core/engine';
 
@@ -22,7 +23,8 @@ export function recordSum(start: number, { fields, revision, expiresAt }: Record
 }
 
 /**
- * Whether a record matches its checksum and has at least one field. Records from before checksums have none to match.
+ * Whether a record matches its checksum and has at least one field. Records that were stored before checksums existed
+ * count as intact.
  */
 export function isIntact(tenantId: string, key: string, state: RecordState, sum: number | null): boolean {
   return state.fields.size > 0 && (sum === null || recordSum(recordStart(tenantId, key), state) === sum);

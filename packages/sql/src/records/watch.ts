@@ -1,7 +1,7 @@
 /**
  * A watcher of records. Changes of this process are pushed as they commit. Changes of other processes, and expiries,
  * are found by comparing revisions. The latest state of every changed key is reported; intermediate states may be
- * merged.
+ * skipped.
  */
 
 import { isTidemarkError } from '@tidemark/core';
@@ -24,9 +24,9 @@ import type { MadeChange } from './step.ts';
 /** How often a watcher compares revisions unless it is woken earlier. */
 const LOOK_EVERY_MS = 200;
 const LOOK_LIMIT_MS = 5_000;
-/** After this long a write has been committed or abandoned. */
+/** By this time every write has been committed or abandoned. */
 const LONGEST_WRITE_MS = 15_000;
-/** After a long comparison, the watcher sleeps this many times as long. */
+/** After a long comparison, the watcher sleeps for this multiple of the comparison's duration. */
 const REST_FACTOR = 4;
 const REVISIONS_AT_ONCE = 1_000;
 const RECORDS_AT_ONCE = 100;
@@ -53,7 +53,7 @@ export class RecordWatcher {
   readonly #known = new Map<string, Known>();
   /** The revision up to which everything was compared; `null` before the first comparison. */
   #comparedUpTo: number | null = null;
-  /** Revisions above `#comparedUpTo` that this process has made, of any key. */
+  /** The revisions above `#comparedUpTo` that belong to changes by this process, to any key. */
   #ours: number[] = [];
   #unsettledUntil = 0;
   #failure: unknown;
@@ -70,11 +70,11 @@ export class RecordWatcher {
     this.#target = target;
     this.#signal = AbortSignal.any([signal, this.#ended.signal]);
     this.#queue = new ChangeQueue(this.#signal);
-    // The first comparison starts now: changes count from this moment on.
+    // The first comparison starts now, and changes are reported from this moment onwards.
     void this.#run(signals);
   }
 
-  /** Aborts when the last listener has gone. */
+  /** Aborts when there are no more listeners. */
   get signal(): AbortSignal {
     return this.#signal;
   }
@@ -132,7 +132,10 @@ export class RecordWatcher {
     this.#ours = this.#ours.filter((revision) => revision > newest);
   }
 
-  /** Every change has its own revision: revisions missing among ours belong to other processes. */
+  /**
+   * Whether other processes have written. Every change has its own revision, so a revision that is not ours belongs to
+   * another process.
+   */
   #othersHaveWritten(from: number, to: number): boolean {
     // An issued revision belongs to a change that may be committed at any moment, or never.
     if (!this.#db.revisions.committedInOrder) {
@@ -187,7 +190,7 @@ export class RecordWatcher {
 
   #reportVanished(known: ReadonlyMap<string, Known>, there: KeyRevisions, now: number): void {
     for (const [key, before] of known) {
-      // Keys pushed while the revisions were being read may be missing among them.
+      // Keys that were pushed while the revisions were being read may be missing from the result.
       if (there.has(key) || this.#known.get(key) !== before) continue;
       this.#known.delete(key);
       const { expiresAt, removed } = before;
@@ -201,14 +204,16 @@ export class RecordWatcher {
     const records = await this.#records.get(names, call).catch((error) => this.#readEach(names, error, call));
     for (const [at, key] of keys.entries()) {
       const record = records[at];
-      // Removed again, or pushed while we read: nothing new to report.
+      // Removed again, or pushed during the read, so there is nothing new to report.
       if (!record || this.#isOld(key, record.revision)) continue;
       this.#known.set(key, { revision: record.revision, expiresAt: there.get(key)!.expiresAt, removed: false });
       this.#queue.push({ key, type: 'put', record });
     }
   }
 
-  /** One damaged record must not end the watch: it is skipped until it is written again. */
+  /**
+   * Reads the records one by one. A damaged record must not end the watch, so it is skipped until it is written again.
+   */
   async #readEach(names: readonly RecordName[], error: unknown, call: EngineCall): Promise<(StoredRecord | null)[]> {
     if (!isTidemarkError(error, 'CORRUPT_VALUE')) throw error;
     const damage = new Damage();

@@ -22,8 +22,8 @@ const saveFields = bySize(
 );
 
 /**
- * Writes the fields that the step names, with checksums that start with `start`, and removes the fields that it drops.
- * A merge has always read them.
+ * Writes the fields of the step, with checksums that start with `start`, and removes the fields that the step drops.
+ * For a merge, the fields must have been read.
  */
 export async function writeFields(
   tx: SqlTransaction,
@@ -49,20 +49,36 @@ export async function writeFields(
   }
 }
 
-/** Updates a job's index entries. An expired or damaged record may have left some. */
+/** Returns the index entries that a job loses and the index entries that it gains. */
+export function movedPlaces(
+  key: string,
+  before: RecordState | undefined,
+  after: RecordState | undefined,
+): { gone: string[]; added: string[] } {
+  const old = before ? placesOf(key, before.fields) : [];
+  const now = after ? placesOf(key, after.fields) : [];
+  return { gone: old.filter((place) => !now.includes(place)), added: now.filter((place) => !old.includes(place)) };
+}
+
+/** Whether the index may have entries that cannot be derived from the record, because it has expired or is damaged. */
+export function hidesPlaces(before: {
+  state: RecordState | undefined;
+  storedRevision: number;
+  damaged?: true;
+}): boolean {
+  return before.damaged || (!before.state && before.storedRevision > 0);
+}
+
+/** Updates a job's index entries. An expired or damaged record may have left entries behind. */
 export async function movePlaces(
   tx: SqlTransaction,
   { tenantId, key }: RecordName,
   before: { state: RecordState | undefined; storedRevision: number; damaged?: true },
   after: RecordState | undefined,
 ): Promise<void> {
-  const old = before.state ? placesOf(key, before.state.fields) : [];
-  const now = after ? placesOf(key, after.fields) : [];
-  const gone = old.filter((place) => !now.includes(place));
-  const isUnknown = before.damaged || (!before.state && before.storedRevision > 0);
-  if (isUnknown) await tx.run(REMOVE_PLACES, [tenantId, key]);
+  const { gone, added } = movedPlaces(key, before.state, after);
+  if (hidesPlaces(before)) await tx.run(REMOVE_PLACES, [tenantId, key]);
   for (const batch of batchesOf(gone)) await tx.run(removeSomePlaces(batch.length), [tenantId, key, ...batch]);
-  const added = now.filter((place) => !old.includes(place));
   for (const batch of batchesOf(added)) {
     await tx.run(
       addPlaces(batch.length),

@@ -1,4 +1,4 @@
-/** The database as the shared run engine sees it: rows as arrays, and work confined to one tenant. */
+/** The interface of a database for the shared run engine: rows as arrays, and work confined to one tenant. */
 import type { EngineCall } from '@tidemark/core/engine';
 import type { SqlDatabase, SqlTransaction, SqlValue } from '../database.ts';
 
@@ -7,7 +7,7 @@ export interface SqlRunTransaction extends SqlTransaction {
   arrays(sql: string, params: readonly SqlValue[]): Promise<unknown[][]>;
 }
 
-/** Calls that name a tenant are confined to that tenant's rows, whatever else the caller may see. */
+/** Calls that name a tenant are confined to that tenant's rows, even if the caller may see other rows. */
 export interface SqlRunDatabase<Tx extends SqlRunTransaction> extends SqlDatabase {
   readArrays(sql: string, params: readonly SqlValue[], call: EngineCall, tenantId?: string): Promise<unknown[][]>;
   /** Runs one write statement and returns how many rows it has written. */

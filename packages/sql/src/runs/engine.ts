@@ -5,9 +5,12 @@
 import {
   type DamagedHead,
   type EngineCall,
+  encodeNotice,
   eventOfRow,
   type FeedEntry,
   type LogPage,
+  noticeOfRemoval,
+  outcomesOf,
   type PlacedEvent,
   type QuarantineEngine,
   type RemoveRunOptions,
@@ -21,11 +24,12 @@ import {
   readLogPage,
   type StoredRedaction,
   type StoredSnapshot,
+  type UpdatedRunsQuery,
 } from '@tidemark/core/engine';
 import type { SqlTransaction } from '../database.ts';
 import { sqlQuarantines } from '../quarantines.ts';
 import type { SqlRunDatabase, SqlRunTransaction } from './database.ts';
-import { runListSql } from './list-sql.ts';
+import { byCreation, byUpdate, type LabelSql, type ListOrder, runListSql } from './list-sql.ts';
 import { eventsParams, lockHead, SELECT_EVENTS, SELECT_HEAD, SELECT_TENANTS } from './reading.ts';
 import { markRemoved, removeSomeEvents, SELECT_LEFTOVERS } from './removal.ts';
 import { type RestoreDialect, SqlRestore } from './restore.ts';
@@ -33,9 +37,7 @@ import { HEAD_COLUMNS, headOf, headsOf } from './rows.ts';
 import { SqlSnapshots } from './snapshots.ts';
 
 /** The engine-specific parts of the shared run engine. */
-export interface RunDialect<Tx extends SqlRunTransaction> extends RestoreDialect<Tx> {
-  /** A condition that a label has a value. Parameters: name, value. */
-  hasLabel: string;
+export interface RunDialect<Tx extends SqlRunTransaction> extends RestoreDialect<Tx>, LabelSql {
   /** Number of heads that one statement of a list reads. */
   listStep: number;
   /** Number of events removed in one transaction. */
@@ -75,28 +77,39 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
     call: EngineCall & { transaction?: unknown },
   ): Promise<(PlacedEvent[] | Error)[]> {
     if (call.transaction !== undefined) return this.appendInside(appends, call.transaction);
-    return Promise.all(appends.map((append) => this.submit(append, call).catch((error: Error) => error)));
+    return outcomesOf(appends, (append) =>
+      append.life === 'new' ? this.#submitNewLife(append, call) : this.submit(append, call),
+    );
+  }
+
+  /** Finishes an interrupted removal first, in small steps, so that the transaction that begins the life is short. */
+  async #submitNewLife(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+    await this.#removeEvents(append.run, call);
+    return this.submit(append, call);
   }
 
   /** Appends to one run in a transaction of the store. */
   protected abstract submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]>;
 
-  /** Appends beside the caller's own rows, on the caller's own connection: its commit decides. */
+  /** Appends in the caller's own transaction, together with the caller's own rows. The caller's commit decides. */
   protected abstract appendInside(
     appends: readonly RunAppend[],
     transaction: unknown,
   ): Promise<(PlacedEvent[] | Error)[]>;
 
-  abstract feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]>;
+  abstract feed(after: string | null, limit: number, call: EngineCall, notices?: boolean): Promise<FeedEntry[]>;
   abstract waitForEvents(run: RunKey | null, call: EngineCall): Promise<void>;
 
-  /** Called before a transaction reads the row of a head. An engine that defers head writes writes a newer head now. */
+  /**
+   * Called before a transaction reads the row of a head. An engine that defers writes of heads must write the newest
+   * head now.
+   */
   protected async settleHead(_tx: Tx, _run: RunKey): Promise<void> {}
 
   /** Called at the end of a transaction that changed the row of a head. */
   protected headChanged(_run: RunKey): void {}
 
-  /** Called after the commit that made a run visible again. */
+  /** Called after a commit that changed a run other than by an append. */
   protected abstract announce(run: RunKey): void;
 
   /** Reads the head and locks it until the end of the transaction. */
@@ -123,17 +136,30 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
     return (await this.database.readArrays(SELECT_TENANTS, [runId], call)).map(([tenantId]) => tenantId as string);
   }
 
+  list(query: RunQuery, call: EngineCall, onDamaged?: (head: DamagedHead) => void): Promise<RunHead[]> {
+    return this.#list(query, byCreation(query), call, onDamaged);
+  }
+
+  listByUpdate(query: UpdatedRunsQuery, call: EngineCall, onDamaged?: (head: DamagedHead) => void): Promise<RunHead[]> {
+    return this.#list(query, byUpdate(query), call, onDamaged);
+  }
+
   /** Reads in steps, because one long page would block the process. */
-  async list(query: RunQuery, call: EngineCall, onDamaged?: (head: DamagedHead) => void): Promise<RunHead[]> {
+  async #list(
+    query: Omit<RunQuery, 'after'>,
+    { column, after: start }: ListOrder,
+    call: EngineCall,
+    onDamaged?: (head: DamagedHead) => void,
+  ): Promise<RunHead[]> {
     const heads: RunHead[] = [];
-    for (let { after } = query; ; ) {
+    for (let after = start; ; ) {
       const limit = Math.min(this.#dialect.listStep, query.limit - heads.length);
-      const { sql, params } = runListSql({ ...query, after, limit }, this.#dialect.hasLabel);
+      const { sql, params } = runListSql({ ...query, limit }, { column, after }, this.#dialect);
       const rows = await this.database.readArrays(sql, params, call, query.tenantId);
       heads.push(...headsOf(rows, onDamaged));
       const last = rows.at(-1);
       if (!last || rows.length < limit || heads.length >= query.limit) return heads;
-      after = listPosition(last);
+      after = listPosition(last, column);
     }
   }
 
@@ -157,10 +183,12 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
   async remove(run: RunKey, tombstone: RunTombstone, call: RemoveRunOptions): Promise<boolean> {
     const mark = async (tx: Tx) => {
       const isThere = await markRemoved(tx, run, await this.#lockHead(tx, run), tombstone, call);
+      if (isThere) await this.#dialect.addNotice(tx, run, encodeNotice(noticeOfRemoval(tombstone)));
       this.headChanged(run);
       return isThere;
     };
     const marked = await this.database.write(mark, call, run.tenantId);
+    if (marked) this.announce(run);
     await this.#removeEvents(run, call);
     return marked;
   }
@@ -192,19 +220,24 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
     if (part.isLast) this.announce(run);
   }
 
-  redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean> {
+  async redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean> {
     const redact = async (tx: Tx) => {
       await this.settleHead(tx, run);
+      const { life } = (await this.#lockHead(tx, run)) ?? {};
       const outcome = await this.#dialect.redact(tx, run, runSeq, redaction);
-      if (outcome === 'changed') this.headChanged(run);
-      return outcome !== 'missing';
+      if (outcome !== 'changed') return outcome;
+      await this.#dialect.addNotice(tx, run, encodeNotice({ kind: 'redacted', runSeq, life }));
+      this.headChanged(run);
+      return outcome;
     };
-    return this.database.write(redact, call, run.tenantId);
+    const outcome = await this.database.write(redact, call, run.tenantId);
+    if (outcome === 'changed') this.announce(run);
+    return outcome !== 'missing';
   }
 }
 
 /** The position from which a list continues after a row, even if its head cannot be decoded. */
-function listPosition(row: readonly unknown[]): NonNullable<RunQuery['after']> {
+function listPosition(row: readonly unknown[], order: ListOrder['column']): NonNullable<ListOrder['after']> {
   const at = (column: (typeof HEAD_COLUMNS)[number]) => row[HEAD_COLUMNS.indexOf(column)];
-  return { createdAt: at('created_at') as number, tenantId: at('tenant_id') as string, runId: at('run_id') as string };
+  return { at: at(order) as number, tenantId: at('tenant_id') as string, runId: at('run_id') as string };
 }

@@ -1,12 +1,37 @@
 /**
  * The statement behind `listRuns`: only the conditions that the query needs, keyset paging over (created_at, tenant,
- * run).
+ * run) or (updated_at, tenant, run).
  */
-import type { RunQuery } from '@tidemark/core/engine';
+import type { RunQuery, UpdatedRunsQuery } from '@tidemark/core/engine';
 import { HEAD_COLUMNS } from './rows.ts';
 
-/** `hasLabel` is the engine's condition that a label has a value. Parameters: name, value. */
-export function runListSql(query: RunQuery, hasLabel: string): { sql: string; params: (string | number)[] } {
+/** The column by which a list is ordered, and the last run of the previous page. */
+export interface ListOrder {
+  column: 'created_at' | 'updated_at';
+  after: { at: number; tenantId: string; runId: string } | undefined;
+}
+
+export function byCreation({ after }: RunQuery): ListOrder {
+  return { column: 'created_at', after: after && { ...after, at: after.createdAt } };
+}
+
+export function byUpdate({ after }: UpdatedRunsQuery): ListOrder {
+  return { column: 'updated_at', after: after && { ...after, at: after.updatedAt } };
+}
+
+/** The engine's conditions on labels. */
+export interface LabelSql {
+  /** The condition that a label has a value. Parameters: name, value. */
+  hasLabel: string;
+  /** The condition that a label is absent. Parameter: name. */
+  lacksLabel: string;
+}
+
+export function runListSql(
+  query: Omit<RunQuery, 'after'>,
+  { column, after }: ListOrder,
+  { hasLabel, lacksLabel }: LabelSql,
+): { sql: string; params: (string | number)[] } {
   const conditions = ['removed IS NULL'];
   const params: (string | number)[] = [];
   const where = (condition: string, ...values: (string | number | undefined)[]) => {
@@ -29,13 +54,11 @@ export function runListSql(query: RunQuery, hasLabel: string): { sql: string; pa
     where(`(status IN (${query.statuses.map(() => '?').join(', ')})${orNone})`, ...query.statuses);
   }
   for (const [name, label] of Object.entries(query.labels ?? {})) where(hasLabel, name, label);
+  where(lacksLabel, query.withoutLabel);
   const [direction, beyond] = query.order === 'newest' ? ['DESC', '<'] : ['ASC', '>'];
-  if (query.after) {
-    const { createdAt, tenantId, runId } = query.after;
-    where(`(created_at, tenant_id, run_id) ${beyond} (?, ?, ?)`, createdAt, tenantId, runId);
-  }
+  if (after) where(`(${column}, tenant_id, run_id) ${beyond} (?, ?, ?)`, after.at, after.tenantId, after.runId);
   const sql = `
     SELECT ${HEAD_COLUMNS.join(', ')} FROM @runs WHERE ${conditions.join(' AND ')}
-    ORDER BY created_at ${direction}, tenant_id ${direction}, run_id ${direction} LIMIT ?`;
+    ORDER BY ${column} ${direction}, tenant_id ${direction}, run_id ${direction} LIMIT ?`;
   return { sql, params: [...params, query.limit] };
 }

@@ -1,8 +1,10 @@
 /** Statements that read heads and events of runs. */
 import {
+  type CommitEnd,
+  decodeNotice,
   digestOf,
   eventOfRow,
-  FIRST_LINK,
+  type FeedEntry,
   type IntactEntry,
   type RunHead,
   type RunKey,
@@ -50,24 +52,49 @@ export async function eventsInside(
 }
 
 /**
- * The columns of a feed row after its cursor, in the order of `feedEntry`. `linkBefore` selects the link before the
- * commit.
+ * The columns of a feed row after its cursor, in the order of `feedEntry`. `endBefore` selects the end of the commit
+ * before the event's own, as the text of `endText`.
  */
-export function feedColumns(linkBefore: string): string {
-  return `e.tenant_id, e.run_id, (${linkBefore}) AS link_before, ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}`;
+export function feedColumns(endBefore: string): string {
+  return `e.tenant_id, e.run_id, (${endBefore}) AS end_before, ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}`;
+}
+
+/** Returns SQL for the end of a commit as one text: its link in hex, which the caller passes as SQL, and its time. */
+export function endText(hexOfLink: string, event: string): string {
+  return `${hexOfLink} || ' ' || ${event}.persisted_at`;
 }
 
 /** Decodes a feed entry from a row whose `feedColumns` start at index `from`. */
 export function feedEntry(cursor: string, row: readonly unknown[], from: number): IntactEntry {
-  const linkBefore = row[from + 2];
   return {
     cursor,
     run: { tenantId: row[from] as string, runId: row[from + 1] as string },
-    linkBefore: linkBefore === null ? FIRST_LINK : digestOf(linkBefore),
+    before: endOf(row[from + 2] as string | null),
     event: eventOfRow(row, from + 3),
   };
 }
 
-/** A condition on the event `e`: its run is not removed. */
+/** The names of the columns of `feedColumns`. */
+export const FEED_COLUMNS = ['tenant_id', 'run_id', 'end_before', ...EVENT_COLUMNS];
+
+/** The columns of a notice `n`, in the order of `feedColumns`. The text of the notice is a separate column. */
+export const NOTICE_COLUMNS = ['n.tenant_id', 'n.run_id', ...FEED_COLUMNS.slice(2).map(() => 'NULL')].join(', ');
+
+/** Decodes a row of a feed with notices, whose column before `feedColumns` is the text of a notice, or NULL. */
+export function feedEntryOrNotice(cursor: string, row: readonly unknown[], from: number): FeedEntry {
+  const notice = row[from - 1] as string | null;
+  if (notice === null) return feedEntry(cursor, row, from);
+  const run = { tenantId: row[from] as string, runId: row[from + 1] as string };
+  return { cursor, run, notice: decodeNotice(notice) };
+}
+
+function endOf(text: string | null): CommitEnd | null {
+  if (text === null) return null;
+  return { link: digestOf(Buffer.from(text.slice(0, LINK_HEX), 'hex')), persistedAt: Number(text.slice(LINK_HEX + 1)) };
+}
+
+const LINK_HEX = 64;
+
+/** A condition on the event `e`: its run has not been removed. */
 export const NOT_REMOVED =
   'NOT EXISTS (SELECT 1 FROM @runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id AND r.removed IS NOT NULL)';

@@ -1,8 +1,9 @@
 /**
- * Restores a run into its tables, one transaction per part. The run is hidden until the last part, then comes last in
- * the feed.
+ * Restores a run into its tables, one transaction per part. The run is hidden until the last part, which moves its
+ * events to the end of the feed.
  */
 import {
+  encodeNotice,
   isTombstone,
   planRestore,
   type RestoredPart,
@@ -15,12 +16,13 @@ import type { SqlTransaction } from '../database.ts';
 import { removeQuarantine } from '../quarantines.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
 import type { SqlRunTransaction } from './database.ts';
+import { tombstoneText } from './removal.ts';
 import { HEAD_COLUMNS, valuesOfHead } from './rows.ts';
 import { removeSnapshot } from './snapshots.ts';
 
 /**
  * `leftovers`: events of the previously removed run must be removed first. `raced`: another process has created the run
- * since we looked. Neither wrote anything.
+ * since it was read. In both cases nothing was written.
  */
 type RestoreOutcome = 'written' | 'there' | 'leftovers' | 'raced';
 
@@ -33,7 +35,12 @@ export interface RestoreDialect<Tx extends SqlRunTransaction> {
   headMoves: string;
   headShows: string;
   addEvents(tx: Tx, run: RunKey, events: readonly StoredRunEvent[]): Promise<void>;
-  /** Moves events up to this sequence behind everything that feed readers may already have read. */
+  /**
+   * Stores the text of a notice at the end of the feed, and before all later events of the run. The caller has locked
+   * the head.
+   */
+  addNotice(tx: Tx, run: RunKey, notice: string): Promise<void>;
+  /** Moves events up to this sequence after everything that feed readers may already have read. */
   moveToFeedEnd(tx: Tx, run: RunKey, upToSeq: number): Promise<void>;
 }
 
@@ -54,7 +61,7 @@ export class SqlRestore<Tx extends SqlRunTransaction> {
       INSERT INTO @runs (${HEAD_COLUMNS.join(', ')}${headColumns})
       VALUES (${HEAD_COLUMNS.map(() => '?').join(', ')}${headValues})
       ON CONFLICT (run_id, tenant_id) DO NOTHING`;
-    // `rewrites` never falls below that of the run that was here before.
+    // `rewrites` never falls below the value of the run that was stored here before.
     this.#changeHead = `
       UPDATE @runs AS r SET ${STATE_COLUMNS.map((column) => `${column} = ?`).join(', ')},
         rewrites = CASE WHEN r.rewrites > ? THEN r.rewrites ELSE ? END, removed = ?${headMoves}
@@ -63,7 +70,7 @@ export class SqlRestore<Tx extends SqlRunTransaction> {
       UPDATE @runs AS r SET removed = NULL, rewrites = rewrites + 1${headShows} WHERE run_id = ? AND tenant_id = ?`;
   }
 
-  /** Writes one part inside an open transaction. The caller holds the head. */
+  /** Writes one part inside an open transaction. The caller has locked the head. */
   async write(
     tx: Tx,
     run: RunKey,
@@ -79,6 +86,8 @@ export class SqlRestore<Tx extends SqlRunTransaction> {
     const isBegun = isTombstone(head) && head.kind === 'restoring';
     if (!isBegun && stored > 0) return 'leftovers';
     if (!(await this.#hideHead(tx, head, part.head, plan.tombstone))) return 'raced';
+    const notice = encodeNotice({ kind: 'restored', life: part.head.life });
+    if (part.isLast) await this.#dialect.addNotice(tx, run, notice);
     if (part.isLast && isBegun) await this.#dialect.moveToFeedEnd(tx, run, stored);
     if (plan.events.length > 0) await this.#dialect.addEvents(tx, run, plan.events);
     if (!part.isLast) return 'written';
@@ -90,8 +99,8 @@ export class SqlRestore<Tx extends SqlRunTransaction> {
   }
 
   /**
-   * Writes the new head, hidden by the tombstone. Returns false when another process has created the run since we
-   * looked.
+   * Writes the new head, hidden by the tombstone. Returns false when another process has created the run since it was
+   * read.
    */
   async #hideHead(
     tx: SqlTransaction,
@@ -99,7 +108,7 @@ export class SqlRestore<Tx extends SqlRunTransaction> {
     head: RunHead,
     tombstone: RunTombstone,
   ): Promise<boolean> {
-    const hidden = JSON.stringify(tombstone);
+    const hidden = tombstoneText(tombstone);
     const [tenantId, runId, ...values] = valuesOfHead(head);
     const state = values.slice(0, STATE_COLUMNS.length);
     const written =

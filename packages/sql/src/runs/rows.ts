@@ -34,6 +34,7 @@ export const HEAD_COLUMNS = [
   'updated_at',
   'labels',
   'parent_run_id',
+  'life',
   'rewrites',
   'removed',
 ] as const;
@@ -53,6 +54,7 @@ export function valuesOfHead(head: RunHead): RowValue[] {
     head.updatedAt,
     JSON.stringify(head.labels),
     head.parentRunId,
+    head.life,
     head.rewrites,
     null,
   ];
@@ -81,7 +83,7 @@ export function headOf(row: readonly unknown[]): RunHead | RunTombstone {
 }
 
 function decodeHead(row: readonly unknown[]): RunHead | RunTombstone {
-  if (row[14] !== null) return JSON.parse(row[14] as string) as RunTombstone;
+  if (row[15] !== null) return { ...(JSON.parse(row[15] as string) as RunTombstone), rewrites: row[14] as number };
   return {
     tenantId: row[0] as string,
     runId: row[1] as string,
@@ -96,6 +98,7 @@ function decodeHead(row: readonly unknown[]): RunHead | RunTombstone {
     updatedAt: row[10] as number,
     labels: JSON.parse(row[11] as string) as Record<string, string>,
     parentRunId: row[12] as string | null,
-    rewrites: row[13] as number,
+    life: row[13] as number,
+    rewrites: row[14] as number,
   };
 }

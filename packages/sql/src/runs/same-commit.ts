@@ -4,7 +4,10 @@ import type { SqlRecords } from '../records.ts';
 import type { SqlRunTransaction } from './database.ts';
 import { eventsInside } from './reading.ts';
 
-/** Writes the records after the events are in place. Returns a function that notifies watchers, to be called after the commit. */
+/**
+ * Writes the records after the events are stored. Returns a function that notifies watchers, to be called after the
+ * commit.
+ */
 export function writeInSameCommit(
   tx: SqlRunTransaction,
   records: SqlRecords,

@@ -8,9 +8,9 @@ type Database = SqlRunDatabase<SqlRunTransaction>;
 const SELECT = 'SELECT last_event_seq, rewrites, snapshot_data FROM @run_snapshots WHERE run_id = ? AND tenant_id = ?';
 
 /**
- * Skips a snapshot that is older than the stored one (RUN-13), or whose run was removed or rewritten since. On engines
- * with row locks the head is locked, so that neither can happen before the snapshot exists to be removed or
- * overwritten.
+ * Skips a snapshot that is older than the stored one (RUN-13), or whose run has been removed or rewritten since the
+ * fold. Locks the head on engines with row locks, so that a removal or rewrite runs after this write and finds the
+ * snapshot.
  */
 const upsertSql = ({ forUpdate, json }: Database) => `
   WITH head AS (SELECT removed, rewrites FROM @runs WHERE run_id = ? AND tenant_id = ?${forUpdate})
@@ -23,7 +23,7 @@ const upsertSql = ({ forUpdate, json }: Database) => `
   WHERE CAST(? AS integer) = 1
     AND (excluded.rewrites, excluded.last_event_seq) >= (stored.rewrites, stored.last_event_seq)`;
 
-/** An UPDATE: an INSERT would find no conflict once another transaction has removed the snapshot. */
+/** An UPDATE, because an INSERT would not conflict once another transaction has removed the snapshot. */
 const replaceSql = ({ forUpdate, json }: Database) => `
   WITH head AS (SELECT removed, rewrites FROM @runs WHERE run_id = ? AND tenant_id = ?${forUpdate})
   UPDATE @run_snapshots AS stored
@@ -55,8 +55,8 @@ export class SqlSnapshots {
   }
 
   /**
-   * Stores a snapshot over an older one. With `over`, only over exactly that one; with `null`, only where none is
-   * stored. Returns whether it was stored.
+   * Stores a snapshot unless a newer one is stored, and returns whether it did. With `over`, replaces only exactly that
+   * snapshot. If `over` is `null`, stores only if there is no snapshot.
    */
   async save(
     { runId, tenantId }: RunKey,

@@ -1,0 +1,28 @@
+/** How an engine can let concurrent calls of `kv` records share statements. */
+import type {
+  EngineCall,
+  PlacedStep,
+  RecordName,
+  RecordOutcome,
+  RecordWrite,
+  StoredRecord,
+} from '@tidemark/core/engine';
+import type { MadeChange } from './step.ts';
+
+/** Calls that share statements with concurrent calls. Each call has its own outcome. */
+export interface SharedRecords {
+  write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome>;
+  get(name: RecordName, call: EngineCall): Promise<StoredRecord | null>;
+  getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null>;
+  stepPlaced(tenantId: string, step: PlacedStep, call: EngineCall): Promise<RecordOutcome[]>;
+  /** Resolves when every accepted write has settled. */
+  drain(): Promise<void>;
+}
+
+/** The calls of the unshared records that shared calls fall back to. */
+export interface AloneRecords {
+  /** Performs a step in a transaction of its own, with locks. */
+  write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome>;
+  /** Reports committed changes to the watchers of this process. */
+  report(changes: readonly MadeChange[]): void;
+}
