@@ -1,4 +1,4 @@
--- Removes an expired record from the indexes. A record that was written again stays, and is removed when it expires.
+-- Removes an expired record from the indexes. Keeps a record that has been written again; it is removed when it expires.
 --
 -- KEYS  record, names, expiring; for a job also jobs and remembered places
 -- ARGV  key, member of `expiring`, job type or ''

@@ -1,4 +1,4 @@
--- Removes a blob unless it was stored again since it was read. Returns whether it did. The time is compared too,
+-- Removes a blob unless it has been stored again since it was read. Returns whether it was removed. The time is compared too,
 -- because writers of an older release renew only the time.
 --
 -- KEYS  info, bytes, blobs

@@ -1,6 +1,6 @@
--- Request ids that have left their record, or will leave it unnoticed when it expires. They are a sorted set beside the
--- names of the records, `…kv-requests:acme` for `…kv-names:acme`: key and request id, scored by the time they may be
--- removed.
+-- Request ids that have left their record, or will leave it unnoticed when it expires. They are in a sorted set, named
+-- `…kv-requests:acme` if the names of the records are in `…kv-names:acme`. Each member is a key and a request id, and its
+-- score is the time at which it may be removed.
 
 local REMEMBERED_REQUESTS, REQUEST_KEPT_MS, FORGET_AT_ONCE = 16, 300000, 32
 

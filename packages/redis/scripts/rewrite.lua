@@ -1,10 +1,11 @@
 -- Copies a journal page by page with a new body in one entry, and replaces the journal with the copy after the last
 -- page. Streams cannot be changed in place. Writers do not wait, and their commits are copied too. Returns the last
--- sequence copied, or 'done', 'gone' if the entry is missing or differs, 'again' if another copy has replaced the
--- journal meanwhile.
+-- sequence copied, or 'done', 'gone' if the entry is missing or differs, 'again' if another copy has since
+-- replaced the journal.
 --
--- KEYS  head, log, copy
--- ARGV  rewrites known, after which sequence, how many, sequence of the entry, its body, its new body, life of the copy
+-- KEYS  head, log, copy; for a notice also feed
+-- ARGV  rewrites known, after which sequence, how many, sequence of the entry, its body, its new body, life of the copy;
+--       for a notice also tenant, name, text
 
 local HEAD, GONE, REWRITES = '\0head', '\0tombstone', '\0rewrites'
 
@@ -31,4 +32,5 @@ if #entries == tonumber(ARGV[3]) then return string.match(entries[#entries][1], 
 redis.call('RENAME', KEYS[3], KEYS[2])
 redis.call('PERSIST', KEYS[2])
 redis.call('HINCRBY', KEYS[1], REWRITES, 1)
+if KEYS[4] then tellNotice(KEYS[4], ARGV[8], ARGV[9], ARGV[10]) end
 return 'done'

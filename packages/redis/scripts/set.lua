@@ -1,13 +1,15 @@
 -- The most common step: sets fields of a record on a condition, and nothing else. Its time to live, its requests and
 -- its job index entries stay unchanged. `write.lua` is the general step. Steps of several callers share one script.
 --
--- KEYS  of each step: record, names, counter of revisions
+-- KEYS  of each step: record and, unless its shape has a '*', names and counter of revisions. Otherwise their names are
+--       computed from that of the record, which costs less than sending them; but in a Cluster that moves the slot, a
+--       script may stop at a key that was not named
 -- ARGV  of each step: its shape and key, then expected fields with values, absent fields, set fields with values. The
---       shape is four characters: '1' or '0' if the record must exist or not, else ' '; the number of expected fields,
---       of absent fields, and of set fields. The name of a set field follows its checksum and a NUL
+--       shape is five characters: '1' or '0' if the record must exist or not, else ' '; the number of expected fields,
+--       of absent fields, and of set fields; '*' or ' '. The name of a set field follows its checksum and a NUL
 -- Returns 8 * revision + 4 * applied + 2 * existed of each step, or the error that prevented it.
 
-local META, ZERO = '\0', 48
+local META, ZERO, STAR = '\0', 48, 42
 local call, try, match, byte = redis.call, redis.pcall, string.match, string.byte
 local find, sub = string.find, string.sub
 
@@ -37,6 +39,17 @@ local function nextRevision(counter)
   end
   given[counter] = revision
   return revision
+end
+
+-- Returns the start of all keys of the record's bucket: `tidemark:{b07}:`.
+local function tagOf(record)
+  return sub(record, 1, find(record, '}:', 1, true) + 1)
+end
+
+local function namesOf(record)
+  local tag = tagOf(record)
+  local kind, tenant = match(record, '^([^:]*):([^:]*):', #tag + 1)
+  return tag .. kind .. '-names:' .. tenant
 end
 
 local function carryOut(record, names, counter, shape, exists, expected, absent, set, ends)
@@ -70,7 +83,8 @@ local function carryOut(record, names, counter, shape, exists, expected, absent,
     call('HSET', record, unpack(fields))
   end
   if not meta then
-    call('ZADD', names, 0, sub(shape, 5))
+    names = names or namesOf(record)
+    call('ZADD', names, 0, sub(shape, 6))
     noteTenant(names)
   end
   return 8 * revision + 4 + existed
@@ -79,15 +93,21 @@ end
 local replies, keyAt, at, count, last = {}, 0, 1, 0, #ARGV
 while at <= last do
   local shape = ARGV[at]
-  local exists, expecteds, absents, sets = byte(shape, 1, 4)
+  local exists, expecteds, absents, sets, star = byte(shape, 1, 5)
   local expected = at + 1
   local absent = expected + 2 * (expecteds - ZERO)
   local set = absent + absents - ZERO
   at = set + 2 * (sets - ZERO)
   count = count + 1
-  replies[count] =
-    carryOut(KEYS[keyAt + 1], KEYS[keyAt + 2], KEYS[keyAt + 3], shape, exists, expected, absent, set, at)
-  keyAt = keyAt + 3
+  local record, names, counter = KEYS[keyAt + 1], nil, nil
+  if star == STAR then
+    counter = tagOf(record) .. 'revision'
+    keyAt = keyAt + 1
+  else
+    names, counter = KEYS[keyAt + 2], KEYS[keyAt + 3]
+    keyAt = keyAt + 3
+  end
+  replies[count] = carryOut(record, names, counter, shape, exists, expected, absent, set, at)
 end
 for _, counter in ipairs(used) do
   if owed[counter] > 0 then call('INCRBY', counter, owed[counter]) end

@@ -18,14 +18,15 @@ end
 -- Reads the arguments of a step from ARGV after `at`. Returns the step and the index of its last argument.
 -- `shape` is `mode,ttl,exists,revision,flags,expected,absent,set,dropped,stamped`. The last five are the counts of the
 -- arguments that follow: expected fields with values, fields that must be absent, set with values, dropped, stamped
--- with offsets. `flags` is 1 when no fields are wanted back, plus 2 when the request id is new.
+-- with offsets. `flags` is 1 if no fields need to be returned, plus 2 if the request id is new, plus 4 if the step stores
+-- the result of its batch.
 local function stepAt(at)
   local step = { key = ARGV[at + 1], request = ARGV[at + 3], jobType = ARGV[at + 4] }
   local counts = {}
   local flags
   step.mode, step.ttl, step.exists, step.revision, flags, counts[1], counts[2], counts[3], counts[4], counts[5] =
     string.match(ARGV[at + 2], '^(%l+),(%-?%d*),(%d?),(%d*),(%d),(%d+),(%d+),(%d+),(%d+),(%d+)$')
-  step.brief, step.requestIsNew = flags % 2 == 1, flags >= '2'
+  step.brief, step.requestIsNew, step.answersBatch = flags % 2 == 1, flags % 4 >= 2, flags % 8 >= 4
   step.expected = at + 5
   step.absent = step.expected + 2 * counts[1]
   step.set = step.absent + counts[2]
@@ -87,6 +88,10 @@ local function writeFields(step, meta)
   end
   local fields = { META, meta }
   for at = step.set, step.dropped - 1 do fields[#fields + 1] = ARGV[at] end
+  if step.answer then
+    fields[#fields + 1] = 'answer'
+    fields[#fields + 1] = step.answer
+  end
   for at = step.stamped, step.ends - 1, 2 do
     fields[#fields + 1] = ARGV[at]
     fields[#fields + 1] = string.format('%.0f', clock() + ARGV[at + 1])
@@ -108,7 +113,8 @@ local function expire(step, expiresAt)
 end
 
 local function change(step)
-  local keepsNothing = step.mode == 'delete' or (step.set == step.dropped and step.stamped == step.ends)
+  local keepsNothing = step.mode == 'delete'
+    or (step.set == step.dropped and step.stamped == step.ends and not step.answer)
   if keepsNothing and (step.mode ~= 'merge' or not step.existed) then
     if not step.existed then return end
     step.revisionNow = redis.call('INCR', step.counter)
@@ -146,7 +152,7 @@ local function change(step)
 end
 
 -- Returns `{ applied, existed, revision of the change or 0, revision or 0, ttl or -1, fields }`, the fields only if
--- they are wanted.
+-- requested.
 local function outcomeOf(step, applied)
   local ttl = step.expiresAt and step.after and math.max(step.expiresAt - clock(), 1) or -1
   local existed = step.existed or (step.answered and step.mode == 'delete')

@@ -1,5 +1,5 @@
--- The tenants that have records of a kind in this bucket: a sorted set beside the sets of names, `…kv-tenants` for
--- `…kv-names:acme`.
+-- The tenants that have records of a kind in this bucket: a sorted set, named `…kv-tenants` if the
+-- names are in `…kv-names:acme`.
 
 local function tenantOf(names)
   local kind, tenant = string.match(names, '^(.*)%-names:([^:]*)$')

@@ -1,6 +1,6 @@
 /**
- * The blobs primitive on Redis: a list of pieces per blob, uploaded under a temporary key and put in place by one
- * script.
+ * The blobs primitive on Redis: a list of pieces per blob. The pieces are uploaded under a temporary key, and one
+ * script renames that key.
  */
 import { TidemarkError } from '@tidemark/core';
 import {
@@ -47,7 +47,7 @@ class RedisBlobs implements Blobs {
     return {
       keep: async (call) => {
         const keys = this.#keys(tenantId, sha256);
-        // Bytes that are already stored keep their checksums.
+        // Stored bytes keep the checksums with which they were first stored.
         if (await this.#keep(keys, size, '', call)) return true;
         const sums = await this.#upload(keys, pieces, (at, piece) => pieceSum(tenantId, sha256, at, piece), call);
         return sums !== null && (await this.#keep(keys, size, sums.join(' '), call));
@@ -56,7 +56,10 @@ class RedisBlobs implements Blobs {
     };
   }
 
-  /** Returns the checksums, or `null` when pieces have expired because the upload took too long. */
+  /**
+   * Uploads the pieces and returns their checksums, or `null` when pieces have expired because the upload took too
+   * long.
+   */
   async #upload(
     { bucket, upload }: BlobKeys,
     pieces: StagedPieces,
@@ -150,7 +153,7 @@ class RedisBlobs implements Blobs {
     return (await this.#commands.write(bucket, REMOVE_BLOB, [info, bytes, blobs], [member, version], call)) === 1;
   }
 
-  /** Nothing to clear once the blobs are gone: interrupted uploads expire by themselves. */
+  /** There is nothing to clear once the blobs are removed, because interrupted uploads expire automatically. */
   async clear(): Promise<void> {}
 
   #keys(tenantId: string, sha256: string): BlobKeys {

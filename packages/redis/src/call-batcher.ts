@@ -1,13 +1,13 @@
 /**
- * Batches calls made at the same time, or while others are in progress: one script and one reply for all of them cost
- * less than one each. A single call is sent at once.
+ * Batches calls that are made at the same time, or while others are in progress, because one script with one reply
+ * costs less than a script per call. A single call is sent at once.
  */
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import type { Argument, Reply } from './connection.ts';
 import { overloaded, translate } from './errors.ts';
 
-/** Most calls that may wait in a lane. Further calls fail with `OVERLOADED` (GEN-3). */
+/** The maximum number of calls that may wait in a lane. Further calls fail with `OVERLOADED` (GEN-3). */
 const MOST_WAITING = 5_000;
 const MOST_BYTES = 256 * 1024;
 
@@ -20,9 +20,12 @@ interface Waiting {
 }
 
 export interface GroupSizes {
-  /** Most calls in one batch. */
+  /** The maximum number of calls in one batch. */
   calls: number;
-  /** Most batches in progress: while the server works on one, others are being sent or answered. */
+  /**
+   * The maximum number of batches in progress. While the server executes one batch, another is being sent or its
+   * replies are being read.
+   */
   underWay: number;
 }
 
@@ -70,7 +73,8 @@ export class CallBatcher {
       for (const arg of waiting.args) args.push(arg);
       deadline = Math.max(deadline, waiting.call.deadline ?? Number.POSITIVE_INFINITY);
     }
-    // Bounded by the latest deadline; the signal of one caller must not stop the others.
+    // The batch uses the latest deadline of its calls, so that a caller with a short deadline cannot end the other
+    // calls.
     void this.#sendAll(group, keys, args, group.length === 1 ? group[0]!.call : { deadline });
   }
 
@@ -110,7 +114,7 @@ export class CallBatcher {
   }
 }
 
-/** Whether the caller has given up: such a call must not be sent. */
+/** Whether the caller has given up, in which case the call must not be sent. */
 export function isOver({ deadline, signal, phase }: EngineCall, now = Date.now()): boolean {
   return phase === 'given up' || signal?.aborted === true || (deadline !== undefined && deadline <= now);
 }

@@ -1,6 +1,6 @@
 /**
  * A Redis Cluster: routes buckets to the masters of their slots. A command is redirected or retried only when the reply
- * proves that it was not carried out.
+ * proves that it was not executed.
  */
 
 import { invalidArgument, TidemarkError } from '@tidemark/core';
@@ -11,7 +11,7 @@ import { isRefusedForNow, replyCode } from './errors.ts';
 import type { Address, Settings } from './options.ts';
 import type { Route, Servers } from './servers.ts';
 
-/** How long a command waits for its slot to be served again before it fails. */
+/** How long a command waits for a server to take over its slot before the command fails. */
 const RETRY_FOR_MS = 1_500;
 const RETRY_DELAY_MS = 25;
 const REFRESH_AT_MOST_EVERY_MS = 50;
@@ -30,7 +30,7 @@ export class Cluster implements Servers {
     this.#settings = settings;
   }
 
-  /** Discovers the cluster through the first of its nodes that answers. */
+  /** Discovers the cluster through the first given node that responds. */
   static async open(settings: Settings): Promise<Cluster> {
     const cluster = new Cluster(settings);
     let failure: unknown;
@@ -44,7 +44,8 @@ export class Cluster implements Servers {
       } catch (error) {
         connection.close();
         cluster.close();
-        // A later node may name this one as a master: a closed connection would never open again.
+        // Removed because a node that is tried later may list this node as a master, and a closed connection never
+        // opens again.
         cluster.#connections.delete(idOf(address));
         failure = error;
       }
@@ -103,7 +104,7 @@ export class Cluster implements Servers {
     return connection;
   }
 
-  /** Reads the masters of all slots from a node that answers. Concurrent callers share one request. */
+  /** Reads the masters of all slots from the first node that responds. Concurrent callers share one request. */
   #refreshSlots(): Promise<void> {
     if (performance.now() - this.#refreshedAt < REFRESH_AT_MOST_EVERY_MS) return Promise.resolve();
     this.#refreshing ??= this.#readSlotsOfAnyNode().finally(() => {
@@ -134,7 +135,7 @@ export class Cluster implements Servers {
     const masters = new Set<Connection>();
     const owners: Connection[] = [...this.#owners];
     for (const [first, last, [host, port]] of ranges) {
-      // An empty host means the one by which the node was reached.
+      // An empty host means the host through which the node was reached.
       const address = { host: host?.toString() || asked.address.host, port };
       const master = this.#connectionTo(address);
       masters.add(master);
@@ -167,7 +168,7 @@ function askingRoute(connection: Connection): Route {
   };
 }
 
-/** Parses `MOVED 3999 127.0.0.1:6381`. An empty host means the one by which the node was reached. */
+/** Parses `MOVED 3999 127.0.0.1:6381`. An empty host means the host through which the node was reached. */
 function addressIn(error: Error, from: Connection): Address {
   const address = error.message.split(' ')[2] ?? '';
   const cut = address.lastIndexOf(':');

@@ -12,7 +12,8 @@ import { COMMIT, FIELDS, RECORDS, type Script, SET, WRITE } from './scripts.ts';
 import { LANES, type Route, type Servers } from './servers.ts';
 
 /**
- * Per lane. Measured with 64 callers: while the server works on the batch of one lane, the client prepares the other's.
+ * Batch sizes per lane, measured with 64 callers. While the server executes the batch of one lane, the client prepares
+ * the batch of the other.
  */
 const COMMITS: GroupSizes = { calls: 32, underWay: 1 };
 const STEPS: GroupSizes = { calls: 64, underWay: 1 };
@@ -23,7 +24,7 @@ const NO_ARGUMENTS: Argument[] = [];
 export class Commands {
   readonly #servers: Servers;
   readonly #replicas: Pick<Settings, 'waitReplicas' | 'waitReplicasMs'>;
-  /** The WAIT that concurrent writes share, per connection. */
+  /** The `WAIT` in progress on each connection, which concurrent writes share. */
   readonly #waits = new WeakMap<Connection, Promise<Reply>>();
   /** Batchers per script, on a single server only. In a Cluster, one slow slot would delay the others in its batch. */
   readonly #batchers: ReadonlyMap<Script, readonly CallBatcher[]> | null;
@@ -43,17 +44,19 @@ export class Commands {
         ]);
   }
 
-  /** Sends a command that changes nothing. */
+  /** Sends a command that only reads. */
   read(bucket: number, args: Argument[], call: EngineCall): Promise<Reply> {
     return this.#reach('read', bucket, call, (route) => route.send(args));
   }
 
-  /** Runs a script that changes nothing. */
+  /** Runs a script that only reads. */
   look(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
     return this.#reach('read', bucket, call, (route) => evaluate(route, script, keys, args));
   }
 
-  /** Runs a script that writes. Sent once; the caller retries by its key. */
+  /**
+   * Runs a script that writes. It is sent only once; the caller retries with the same idempotency key or request id.
+   */
   write(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
     return this.#reach('write', bucket, call, (route) => this.#evaluate(route, script, keys, args, call));
   }
@@ -70,7 +73,7 @@ export class Commands {
     return reply;
   }
 
-  /** Reads one field of a record, with its companion. */
+  /** Reads one field of a record, with its checksum. */
   field(bucket: number, record: string, field: string, call: EngineCall): Promise<Reply> {
     const batcher = this.#batchers?.get(FIELDS)?.[bucket % LANES];
     return batcher ? batcher.join([record], [field], call) : this.read(bucket, pairOf(record, field), call);
@@ -93,12 +96,12 @@ export class Commands {
     return [await this.read(lane, ['HGETALL', records[0]!], call)];
   }
 
-  /** Sends a command that writes and is safe to repeat. */
+  /** Sends a write command that is safe to repeat. */
   put(bucket: number, args: Argument[], call: EngineCall): Promise<Reply> {
     return this.#reach('write', bucket, call, (route) => route.send(args));
   }
 
-  /** Waits until nothing is in progress, including work started by calls that have just ended. */
+  /** Waits until nothing is in progress, including follow-up work of calls that have just ended. */
   async drain(): Promise<void> {
     do {
       while (this.#underWay > 0) await sleep(1);
@@ -130,7 +133,8 @@ export class Commands {
   }
 
   /**
-   * Waits for replicas. `WAIT` counts those that have everything this connection has written, so it uses the same one.
+   * Waits for replicas. `WAIT` counts the replicas that have received all writes of the connection it is sent on, so it
+   * is sent on the connection of the write.
    */
   async #untilReplicated(connection: Connection): Promise<void> {
     const { waitReplicas, waitReplicasMs } = this.#replicas;
@@ -165,11 +169,11 @@ async function evaluate(route: Route, { sha, text }: Script, keys: string[], arg
   try {
     reply = await route.send(command);
   } catch (error) {
-    // The server does not know the script, after a restart or failover: nothing was carried out.
+    // After a restart or failover the server does not know the script, so the script was not executed.
     if (replyCode(error) !== 'NOSCRIPT') throw error;
     reply = await route.send(['EVAL', text, ...command.slice(2)]);
   }
-  // A replica runs scripts up to their first write: nothing was carried out.
+  // A replica executes a script until the first write command, so nothing was written.
   if (Array.isArray(reply) && replyCode(reply[0]) === 'READONLY') throw reply[0];
   return reply;
 }
@@ -177,7 +181,7 @@ async function evaluate(route: Route, { sha, text }: Script, keys: string[], arg
 function unreplicated(why: string, cause?: unknown): TidemarkError {
   return new TidemarkError(
     'OUTCOME_UNKNOWN',
-    `The write is on the master, but may be lost in a failover: ${why}; send it again`,
+    `The write is on the master, but may be lost in a failover: ${why}; retry it`,
     { cause },
   );
 }

@@ -1,23 +1,23 @@
 /**
- * One connection to one server. While it is disconnected, commands fail at once, and none is ever sent twice. It
- * reconnects by itself. A connection with an overdue reply is replaced.
+ * One connection to one server. While it is disconnected, commands fail at once, and no command is ever sent twice. It
+ * reconnects automatically. A connection whose reply is overdue is replaced.
  */
 import { ClientOfflineError, createClient, RESP_TYPES } from '@redis/client';
 import type { Address, Settings } from './options.ts';
 
 export type Argument = string | Buffer;
-/** A reply, with text as bytes. */
+/** A reply. Its texts are byte buffers. */
 export type Reply = unknown;
 
 const FIRST_DELAY_MS = 20;
 const LONGEST_DELAY_MS = 1_000;
 const LOOK_EVERY_MS = 500;
-/** Most commands that may wait for a reply. Further calls fail with `OVERLOADED` (GEN-3). */
+/** The maximum number of commands that may wait for a reply. Further calls fail with `OVERLOADED` (GEN-3). */
 const MOST_WAITING = 20_000;
 
 export type Client = ReturnType<typeof clientFor>;
 
-/** Creates a client without an offline queue or per-command timeout, and with replies as bytes. */
+/** Creates a client without an offline queue or per-command timeout. It returns the texts of replies as bytes. */
 export function clientFor(
   address: Address,
   settings: Settings,
@@ -42,12 +42,12 @@ export function clientFor(
     maintNotifications: 'disabled',
     commandOptions: { timeout: 0, typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
   });
-  // Without a listener a lost connection would end the process.
+  // Without a listener, a lost connection would terminate the process.
   client.on('error', () => {});
   return client;
 }
 
-/** Retries for ever, with growing delays. */
+/** Retries indefinitely, with increasing delays. */
 function reconnectDelay(attempt: number): number {
   return Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
 }
@@ -60,7 +60,7 @@ export class Connection {
   #wasReady = false;
   #closed = false;
   #unanswered = 0;
-  /** When the last reply arrived, or the first unanswered command was sent. */
+  /** When the last reply arrived, or when the first unanswered command was sent, whichever is later. */
   #lastReplyAt = 0;
 
   constructor(address: Address, settings: Settings) {

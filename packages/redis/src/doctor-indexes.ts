@@ -1,7 +1,7 @@
 /**
- * Compares stored data with its indexes by reading every key under the prefix. A record or journal that is missing in
- * its index is in no list, and no read of a list can notice that. Problems are checked twice, since writers continue
- * meanwhile.
+ * Compares stored data with its indexes by reading every key under the prefix. A record or journal that is missing from
+ * its index appears in no list, so only the keys themselves can reveal it. Each problem is checked twice, because
+ * writers continue during the check.
  */
 import type { DoctorFinding } from '@tidemark/core';
 import type { JournalName, RecordName } from '@tidemark/core/engine';
@@ -30,7 +30,7 @@ export class IndexCheck {
     this.#layout = layout;
   }
 
-  /** Checks everything that is stored, or the data of one tenant. */
+  /** Checks all stored data, or the data of one tenant. */
   async run(tenantId: string | null): Promise<DoctorFinding> {
     try {
       return await this.#examine(tenantId);
@@ -54,11 +54,11 @@ export class IndexCheck {
       check,
       status: 'fail',
       message: `${problems.length} of ${checked} keys: ${shown}${problems.length > NAMED ? '; …' : ''}`,
-      fix: 'Write what is named again, or restore the server from a backup',
+      fix: 'Write these again, or restore the server from a backup',
     };
   }
 
-  /** Returns `null` for a correct key, `undefined` for one that was not checked. */
+  /** Returns the problem of a key, `null` if it has none, or `undefined` if the key was not checked. */
   async #problemOf(key: string, tenantId: string | null): Promise<string | null | undefined> {
     const found = this.#layout.parse(key);
     if (!found || (tenantId !== null && found.tenantId !== tenantId)) return undefined;
@@ -77,7 +77,7 @@ export class IndexCheck {
     const bucket = this.#layout.bucketOfRecord(name);
     const ask: Ask = (args) => this.#commands.read(bucket, args, {});
     const meta = (await ask(['HGET', this.#layout.record(bucket, name), META])) as Buffer | null;
-    // Removed meanwhile. A record that has lost this field is damaged, and its reader reports it.
+    // The record was removed in the meantime. If it lost only this field, the next read reports the damage.
     if (!meta) return null;
     if (!(await ask(['ZSCORE', this.#layout.names(bucket, name.space, name.tenantId), name.key])))
       return 'is a record that no list names';
@@ -115,7 +115,7 @@ export class IndexCheck {
   }
 }
 
-/** Yields all keys of a server with our prefix, in pages. */
+/** Yields all keys of a server under the store's prefix, in pages. */
 async function* keysOf(master: Connection, prefix: string): AsyncGenerator<string[], void, undefined> {
   const pattern = `${prefix.replace(/[\\*?[\]^-]/g, '\\$&')}:{b*}:*`;
   let cursor = '0';

@@ -1,6 +1,6 @@
 /**
- * Checks for everything about the servers and their settings that weakens durability, and how to fix it (GEN-6). A
- * check that cannot read its facts reports `unknown`.
+ * Reports every property of the servers and their settings that weakens durability, and how to fix it (GEN-6). A check
+ * without the necessary information reports `unknown`.
  */
 import type { DoctorFinding } from '@tidemark/core';
 import { evicts } from './durability.ts';
@@ -55,7 +55,7 @@ function ok(message: string): Finding {
 const UNREADABLE: Finding = {
   status: 'unknown',
   message: 'The server refuses CONFIG GET, so that this cannot be read',
-  fix: 'Let this login use CONFIG GET, or look it up where the service is managed',
+  fix: 'Let this login use CONFIG GET, or check the settings in the console of the managed service',
 };
 
 function serverVersion({ info }: ServerFacts): Finding {
@@ -75,7 +75,7 @@ function role({ info }: ServerFacts): Finding {
   return {
     status: 'fail',
     message: 'This server is a replica and takes no writes',
-    fix: 'Connect to the master, by a name that follows it',
+    fix: 'Connect to the master, with a host name that follows failovers',
   };
 }
 
@@ -135,7 +135,7 @@ function lastWrite({ info }: ServerFacts): Finding {
   return {
     status: status === undefined ? 'unknown' : 'fail',
     message: status === undefined ? 'The server does not show it' : `The last write to the append-only file: ${status}`,
-    fix: 'Look at the log of the server and at the space on its disk',
+    fix: 'Check the log of the server and the space on its disk',
   };
 }
 
@@ -146,7 +146,7 @@ function lastRewrite({ info }: ServerFacts): Finding {
     status: status === undefined ? 'unknown' : 'warn',
     message:
       status === undefined ? 'The server does not show it' : `The last rewrite of the append-only file: ${status}`,
-    fix: 'Look at the log of the server and at the space on its disk; then BGREWRITEAOF',
+    fix: 'Check the log of the server and the space on its disk; then run BGREWRITEAOF',
   };
 }
 
@@ -156,7 +156,7 @@ function delayedSyncs({ info }: ServerFacts): Finding {
   return {
     status: 'warn',
     message: `${delayed} syncs of the append-only file had to wait for the disk since the server was started`,
-    fix: 'Give the server a faster disk, or one of its own',
+    fix: 'Give the server a faster disk, or a disk of its own',
   };
 }
 
@@ -174,7 +174,7 @@ function replicas(facts: ServerFacts, { waitReplicas }: Settings): Finding {
     return {
       status: 'warn',
       message: `${behind.length} of ${following.length} replicas are behind (${behind.map(({ state, lagSeconds }) => `${state}, ${lagSeconds} s`).join('; ')})`,
-      fix: 'Look at the log of the replicas and at the network',
+      fix: 'Check the log of the replicas, and the network',
     };
   if (waitReplicas < following.length)
     return {
@@ -204,7 +204,7 @@ function waitAof({ hasWaitAof }: ServerFacts, { waitReplicas }: Settings): Findi
   return {
     status: 'warn',
     message: 'Unknown to this server: replicas acknowledge what is in their memory, their disks are not waited for',
-    fix: 'Set appendfsync always on the replicas too; Redis 7.2 and Valkey know WAITAOF',
+    fix: 'Set appendfsync always on the replicas too; Redis 7.2 and Valkey support WAITAOF',
   };
 }
 
@@ -219,19 +219,19 @@ function clusterState({ cluster, info }: ServerFacts): Finding {
   };
 }
 
-/** Redis cannot make data immutable: the log is protected only by what the login may not do. */
+/** Redis cannot make data immutable, so only restricting the login protects the log. */
 function login({ login }: ServerFacts): Finding {
   if (login === null)
     return {
       status: 'unknown',
       message: 'The server refuses ACL WHOAMI or ACL DRYRUN, so that the rights of this login cannot be read',
-      fix: 'Let this login use both (+acl|whoami +acl|dryrun), or look it up where the service is managed',
+      fix: 'Let this login use both (+acl|whoami +acl|dryrun), or check the permissions in the console of the managed service',
     };
   if (!login.mayFlush) return ok(`${login.name} may not empty the server`);
   return {
     status: 'warn',
     message: `${login.name} may empty the server with FLUSHALL`,
-    fix: 'Connect as a login of its own, with the ACL that docs/redis.md shows',
+    fix: 'Connect with a separate login, with the ACL shown in docs/redis.md',
   };
 }
 

@@ -22,7 +22,7 @@ function durabilityOfServer(facts: ServerFacts, { waitReplicas }: Waiting): Dura
   if (evicts(config)) return 'none';
   const synced = config.get('appendfsync') === 'always' && config.get('no-appendfsync-on-rewrite') === 'no';
   if (!synced) return 'process-crash';
-  // A failover may choose any replica: only writes that all replicas have survive it.
+  // A failover may choose any replica, so only a write that every replica has received survives it.
   const replicas = parseReplicas(facts).length;
   return replicas > 0 && waitReplicas >= replicas ? 'node-loss' : 'host-crash';
 }

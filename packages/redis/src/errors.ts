@@ -7,10 +7,13 @@ export function replyCode(error: unknown): string | null {
   return error instanceof ErrorReply ? (/^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR') : null;
 }
 
-/** Replies of a server that did not carry out the command but may later, or that another server would carry out. */
+/**
+ * Error codes of replies after which the command was not executed: the same server may execute it later, or another
+ * server may execute it now.
+ */
 const NOT_NOW = new Set(['TRYAGAIN', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'BUSY', 'NOREPLICAS']);
 
-/** Whether nothing was carried out and the same command may be retried. */
+/** Whether nothing was executed and the same command may be retried. */
 export function isRefusedForNow(error: unknown): boolean {
   const code = replyCode(error);
   return code === null ? isUnsent(error) : NOT_NOW.has(code);
@@ -41,7 +44,7 @@ export function translate(error: unknown, kind: 'read' | 'write'): unknown {
   if (kind === 'write' && !isUnsent(error)) {
     return new TidemarkError(
       'OUTCOME_UNKNOWN',
-      `The connection to Redis was lost while the write was under way (${message}); send it again to learn what became of it`,
+      `The connection to Redis was lost while the write was under way (${message}); retry it to find out its outcome`,
       { cause: error },
     );
   }

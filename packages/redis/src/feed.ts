@@ -1,27 +1,24 @@
 /**
- * The feed of all runs: a stream of commits per bucket. A cursor has a position for each bucket, so that nothing is
- * skipped whatever the order in which buckets are written.
+ * The feed of all runs: a stream of commits per bucket. A cursor has a position for each bucket, so that no event is
+ * skipped, whatever order the buckets are written in.
  */
 import {
   decodeCursor,
   type EngineCall,
   encodeCursor,
   type JournalEntry,
+  type JournalFeedItem,
   type JournalName,
+  Merge,
 } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
-import { Merge } from './merge.ts';
 
 /** `[id, [field, value, …]]`. */
 export type StreamEntry = [Buffer, Buffer[]];
 
-export interface FeedItem {
-  cursor: string;
-  name: JournalName;
-  entry: JournalEntry;
-}
-
 export interface FeedSource {
+  /** Whether the reader also receives notices. */
+  notices: boolean;
   buckets: number;
   keyOf(bucket: number): string;
   /** Returns the entries of a commit that still exist. */
@@ -36,11 +33,13 @@ export interface Commit {
   count: number;
   /** The life of a restored journal: entries of other lives are ignored. */
   life: string | undefined;
+  /** The text of a notice, which has no entries. */
+  notice: string | undefined;
 }
 
 /**
- * The last commit of a bucket that was returned completely, or with `:n` the one of which n entries were returned.
- * Empty at the start.
+ * The position in a bucket: the id of the last commit that was returned completely. With `:n`, the first n entries of
+ * the commit were returned. Empty at the start.
  */
 const POSITION = /^$|^\d{1,19}-\d{1,19}(:\d{1,15})?$/;
 
@@ -50,7 +49,7 @@ export async function readFeed(
   after: string | null,
   limit: number,
   call: EngineCall,
-): Promise<FeedItem[]> {
+): Promise<JournalFeedItem[]> {
   const positions = after === null ? Array<string>(source.buckets).fill('') : parsePositions(after, source.buckets);
   const merge = new Merge<Commit>(
     {
@@ -61,23 +60,38 @@ export async function readFeed(
     },
     limit,
   );
-  const items: FeedItem[] = [];
+  const items: JournalFeedItem[] = [];
   while (items.length < limit) {
     const wanted = limit - items.length;
     const commits = await merge.take(wanted);
-    const entries = await Promise.all(commits.map((commit) => source.entries(commit)));
+    const entries = await Promise.all(
+      commits.map((commit) => (commit.notice === undefined ? source.entries(commit) : [])),
+    );
     for (const [at, commit] of commits.entries()) {
       if (items.length === limit) break;
-      addEntries(items, commit, entries[at]!, positions, limit);
+      if (commit.notice !== undefined) addNotice(items, commit, commit.notice, positions, source.notices);
+      else addEntries(items, commit, entries[at]!, positions, limit);
     }
     if (commits.length < wanted) break;
   }
   return items;
 }
 
-/** Adds the entries of a commit that were not returned before, up to the limit, each with the positions after it. */
+/** Adds a notice with the positions after it. If the reader receives no notices, only advances the position. */
+function addNotice(
+  items: JournalFeedItem[],
+  { bucket, id, name }: Commit,
+  notice: string,
+  positions: string[],
+  isWanted: boolean,
+): void {
+  positions[bucket] = id;
+  if (isWanted) items.push({ cursor: encodeCursor(positions), name, notice });
+}
+
+/** Adds the entries of a commit that were not returned earlier, up to the limit, each with the positions after it. */
 function addEntries(
-  items: FeedItem[],
+  items: JournalFeedItem[],
   commit: Commit,
   entries: JournalEntry[],
   positions: string[],
@@ -109,10 +123,17 @@ async function readCommits(
     ['XRANGE', key, from, '+', 'COUNT', String(count)],
     call,
   )) as StreamEntry[];
-  return entries.map(([id, [, run, , events, , life]]) => {
+  return entries.map(([id, [, run, , events, , life, , notice]]) => {
     const [tenantId, name] = run!.toString().split('\0') as [string, string];
     const [first, size] = events!.toString().split(' ').map(Number) as [number, number];
-    const commit = { bucket, id: id.toString(), first, count: size, life: life?.toString() };
+    const commit = {
+      bucket,
+      id: id.toString(),
+      first,
+      count: size,
+      life: life?.toString(),
+      notice: notice?.toString(),
+    };
     return { ...commit, name: { space: 'runs', tenantId, name } };
   });
 }
@@ -130,7 +151,7 @@ function parsePositions(cursor: string, buckets: number): string[] {
   return [...decodeCursor<string[]>(cursor, isVector)];
 }
 
-/** Reads the feed of a bucket page by page, removes the commits that `pick` returns, and returns how many. */
+/** Reads the feed of a bucket page by page, removes the commits that `pick` returns, and returns their number. */
 export async function removeFromFeed(
   commands: Commands,
   { bucket, key, page }: { bucket: number; key: string; page: number },

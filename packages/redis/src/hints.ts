@@ -1,6 +1,7 @@
 /**
- * Hints that something was stored: immediate within this process, and by batched PUBLISH to others, sent outside any
- * write. A lost hint costs latency, never a change: waiting readers also poll.
+ * Hints that data was stored. Within this process they are delivered immediately. Other processes receive them through
+ * batched PUBLISH commands, which are not part of any write. A lost hint only adds latency, because waiting readers
+ * also poll.
  */
 import {
   type EngineCall,
@@ -30,7 +31,7 @@ interface Message {
   records: RecordHint[] | 'many';
 }
 
-/** At most one message is sent in this time. */
+/** The interval in which at most one message is sent. */
 const BATCH_MS = 20;
 const MOST_NAMES = 200;
 const LISTEN_AGAIN_MS = 1_000;
@@ -78,7 +79,7 @@ export class Hints {
     return this.#signals.wait(name ? topicOf(name) : space, call);
   }
 
-  /** Calls `watcher` for every change of records from now on. Returns a function that stops it. */
+  /** Calls `watcher` for every later change of records. Returns a function that stops the watcher. */
   watchRecords(watcher: (hint: RecordHint) => void): () => void {
     this.#watchers.add(watcher);
     this.#listen();
@@ -110,7 +111,10 @@ export class Hints {
     const message: Message = {
       from: this.#self,
       journals: journals.length > MOST_NAMES ? 'many' : journals,
-      records: records.length > MOST_NAMES ? 'many' : records.map(({ record: _, ...hint }) => hint),
+      records:
+        records.length > MOST_NAMES
+          ? 'many'
+          : records.map(({ bucket, revision, name }) => ({ bucket, revision, name })),
     };
     this.#commands.put(0, ['PUBLISH', this.#channel, JSON.stringify(message)], {}).catch(() => {});
   }
@@ -149,7 +153,7 @@ export class Hints {
     if (this.#listener !== listener) return;
     this.#listener = null;
     listener.destroy();
-    // Hints during the reconnect were missed: wake everyone.
+    // Hints may have been missed during the reconnect, so all waiting readers are woken.
     this.#signals.notifyAll();
     if (this.#closed) return;
     this.#listenAgain = setTimeout(() => {

@@ -1,17 +1,20 @@
-/** The journal primitive on Redis: a head and a stream per journal, committed to by one script. */
+/** The journal primitive on Redis: a head and a stream per journal, to which one script commits. */
 
 import { TidemarkError } from '@tidemark/core';
 import {
   type EngineCall,
   type Journal,
+  type JournalBeginning,
   type JournalCommit,
   type JournalEntry,
+  type JournalFeedItem,
   type JournalHead,
   type JournalName,
   type JournalOutcome,
   type JournalPosition,
   type JournalRange,
   type JournalRestore,
+  type JournalRewrite,
   type JournalSpace,
   type RemoveOptions,
   rewritten,
@@ -19,13 +22,13 @@ import {
   sha256Hex,
 } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
-import { type Commit, type FeedItem, readFeed, removeFromFeed, type StreamEntry } from './feed.ts';
+import { type Commit, readFeed, removeFromFeed, type StreamEntry } from './feed.ts';
 import type { Hints } from './hints.ts';
 import type { Layout } from './layout.ts';
 import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, readLexical } from './lexical.ts';
 import { COMMIT, FORGET_JOURNAL, REMOVE_JOURNAL, RESTORE_JOURNAL, REWRITE } from './scripts.ts';
 
-/** Fields of a head that are not keys of entries: keys contain no NUL. */
+/** Fields of a head. They cannot collide with keys of entries, because keys contain no NUL. */
 export const HEAD = '\0head';
 export const TOMBSTONE = '\0tombstone';
 const RESTORED = '\0restored';
@@ -34,7 +37,7 @@ export const REWRITES = '\0rewrites';
 const TIME_DIGITS = 16;
 const REWRITE_PAGE = 100;
 const CLEAR_PAGE = 1_000;
-/** How long the remains of an interrupted rewrite stay. */
+/** How long the leftovers of an interrupted rewrite are kept. */
 const COPY_LIVES_MS = '600000';
 
 export interface JournalParts {
@@ -115,50 +118,66 @@ class RedisJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { expectedSeq, expectedRewrites, keepsName, ...call }: RemoveOptions,
+    { expectedSeq, expectedRewrites, keepsName, notice, ...call }: RemoveOptions,
   ): Promise<number> {
     const { bucket, head, log, restoring } = this.#layout.journal(name);
     const keys = [head, log];
-    if (isListed(name.space))
+    if (isListed(name.space)) {
       keys.push(...this.#listKeys(bucket, name.tenantId), restoring, this.#layout.shared(bucket, 'removed-events'));
-    else keys.push(...this.#nameKeys(bucket, name));
+      keys.push(this.#feedKey(bucket));
+    } else keys.push(...this.#nameKeys(bucket, name));
     const args = [tombstone ?? '', name.tenantId, name.name, String(expectedSeq ?? ''), keepsName ? '1' : '0'];
-    args.push(String(expectedRewrites ?? ''));
+    args.push(String(expectedRewrites ?? ''), notice ?? '');
     const removed = await this.#commands.write(bucket, REMOVE_JOURNAL, keys, args, call);
     if (typeof removed !== 'number') throw rewritten(name.name, Number(removed));
     if (removed < 0) throw seqConflict(name.name, expectedSeq!, -removed);
+    if (notice !== undefined && removed > 0) this.#hints.journalChanged(name);
     return removed;
   }
 
   async restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean> {
-    const { bucket, head, log, restoring } = this.#layout.journal(name);
-    const keys = [head, log, restoring, this.#feedKey(bucket), ...this.#listKeys(bucket, name.tenantId)];
-    keys.push(...this.#nameKeys(bucket, name));
+    const { bucket, keys } = this.#restoreKeys(name);
     const { seq, createdAt, updatedAt, state, rewrites } = step.head;
     const args = [step.known.tombstone ?? '', String(step.known.seq), step.tombstone, step.isLast ? '1' : '0'];
     args.push(`${seq} ${createdAt} ${updatedAt}\n${state}`, String(createdAt), String(seq), name.tenantId, name.name);
-    args.push(sha256Hex(step.tombstone).slice(0, LIFE_DIGITS), String(rewrites));
+    args.push(sha256Hex(step.tombstone).slice(0, LIFE_DIGITS), String(rewrites), step.notice ?? '');
     for (const entry of step.entries) args.push(String(entry.seq), String(entry.time), entry.key, entry.body);
     const isDone = (await this.#commands.write(bucket, RESTORE_JOURNAL, keys, args, call)) === 1;
     if (isDone && step.isLast) this.#hints.journalChanged(name);
     return isDone;
   }
 
-  async rewrite(
-    name: JournalName,
-    seq: number,
-    body: { from: string; to: string },
-    call: EngineCall,
-  ): Promise<boolean> {
+  #restoreKeys(name: JournalName): { bucket: number; keys: string[] } {
+    const { bucket, head, log, restoring } = this.#layout.journal(name);
+    const keys = [head, log, restoring, this.#feedKey(bucket), ...this.#listKeys(bucket, name.tenantId)];
+    return { bucket, keys: [...keys, ...this.#nameKeys(bucket, name)] };
+  }
+
+  /** Begins a journal with a restore of a single step, whose entries get the server's time. */
+  async begin(name: JournalName, { tombstone, state, entries }: JournalBeginning, call: EngineCall) {
+    const { bucket, keys } = this.#restoreKeys(name);
+    const args = [tombstone, '0', '', '1', state, '', String(entries.length), name.tenantId, name.name];
+    args.push(sha256Hex(`${tombstone}\0begin`).slice(0, LIFE_DIGITS), '0', '');
+    for (const [at, { key, body }] of entries.entries()) args.push(String(at + 1), '', key, body);
+    const begun = (await this.#commands.write(bucket, RESTORE_JOURNAL, keys, args, call)) as [number, number] | 0;
+    if (begun === 0) return null;
+    this.#hints.journalChanged(name);
+    return { time: begun[0], rewrites: begun[1] };
+  }
+
+  async rewrite(name: JournalName, seq: number, body: JournalRewrite, call: EngineCall): Promise<boolean> {
     const { bucket, head, log } = this.#layout.journal(name);
     for (;;) {
       const rewrites = (await this.#commands.read(bucket, ['HGET', head, REWRITES], call)) ?? '0';
       const keys = [head, log, `${log}:copy-${crypto.randomUUID()}`];
+      if (body.notice !== undefined) keys.push(this.#feedKey(bucket));
       let answer = '0';
       while (/^\d+$/.test(answer)) {
         const args = [String(rewrites), answer, String(REWRITE_PAGE), String(seq), body.from, body.to, COPY_LIVES_MS];
+        if (body.notice !== undefined) args.push(name.tenantId, name.name, body.notice);
         answer = String(await this.#commands.write(bucket, REWRITE, keys, args, call));
       }
+      if (answer === 'done' && body.notice !== undefined) this.#hints.journalChanged(name);
       if (answer !== 'again') return answer === 'done';
     }
   }
@@ -186,7 +205,10 @@ class RedisJournal implements Journal {
     return distinctLexical(this.#commands, this.#layout.buckets, key, after, limit, call);
   }
 
-  /** Feed entries name the tenant of their run. They are not indexed, so this reads the whole feed page by page. */
+  /**
+   * Feed entries contain the tenant of their run, but no index finds them by tenant, so this call reads the whole feed
+   * page by page.
+   */
   async clear(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
     if (!isListed(space)) return;
     for (let bucket = 0; bucket < this.#layout.buckets; bucket++)
@@ -229,9 +251,16 @@ class RedisJournal implements Journal {
     return found;
   }
 
-  async feed(space: JournalSpace, after: string | null, limit: number, call: EngineCall): Promise<FeedItem[]> {
+  async feed(
+    space: JournalSpace,
+    after: string | null,
+    limit: number,
+    call: EngineCall,
+    notices = false,
+  ): Promise<JournalFeedItem[]> {
     requireListed(space);
     const source = {
+      notices,
       buckets: this.#layout.buckets,
       keyOf: (bucket: number) => this.#feedKey(bucket),
       entries: async ({ name, first, count, life }: Commit) => {
@@ -253,7 +282,7 @@ class RedisJournal implements Journal {
     return this.#layout.shared(bucket, 'feed');
   }
 
-  /** The indexes that name a journal from its first commit until nothing of it is left. */
+  /** The indexes that contain a journal from its first commit until it is completely removed. */
   #nameKeys(bucket: number, { space, tenantId }: JournalName): string[] {
     return [this.#layout.journals(bucket, space, tenantId), this.#layout.journalTenants(bucket, space)];
   }
@@ -269,7 +298,7 @@ class RedisJournal implements Journal {
 
 type Texts = (Buffer | null)[];
 
-/** Runs are listed and in the feed; logs of agents are found through their session or trace. */
+/** Only runs are listed and in the feed; agent logs are found through their session or trace. */
 function isListed(space: JournalSpace): boolean {
   return space === 'runs';
 }
@@ -286,7 +315,10 @@ export function parseHead(bytes: Buffer, rewrites: Buffer | null | undefined): J
   return { seq, createdAt, updatedAt, state: text.slice(end + 1), rewrites: Number(rewrites ?? 0) };
 }
 
-/** Decodes an entry. An incomplete entry gets an empty body, which cannot be decoded: the journal is damaged there. */
+/**
+ * Decodes an entry. An incomplete entry gets an empty body. An empty body cannot be decoded, so the journal counts as
+ * damaged from that entry on.
+ */
 function parseEntry([id, [, time, , key, , body]]: StreamEntry): JournalEntry {
   const seq = Number.parseInt(id.toString(), 10);
   return { seq, time: Number(time), key: key?.toString() ?? '', body: body?.toString() ?? '' };
@@ -304,7 +336,7 @@ function listRange({ order, after, tenantId }: JournalRange): LexicalRange {
     : { from: null, to: bound, order: 'descending' };
 }
 
-/** The tenant's own list omits the tenant. */
+/** The member of a run in a list of runs. The list of a single tenant omits the tenant. */
 export function memberOf(run: JournalPosition, tenantId: string | undefined): string {
   const createdAt = String(run.createdAt).padStart(TIME_DIGITS, '0');
   return tenantId === undefined ? `${createdAt}\0${run.tenantId}\0${run.name}` : `${createdAt}\0${run.name}`;

@@ -1,7 +1,7 @@
 /**
- * The layout of keys, in readable names: `tidemark:{b07}:kv:default:gbe:state:tasks:email-send:job_1`. The bucket,
- * which decides the Cluster slot, then the kind, the tenant and the name (KV-6). Different names never share a key
- * (GEN-5).
+ * The layout of keys, in readable names: `tidemark:{b07}:kv:default:gbe:state:tasks:email-send:job_1`. After the prefix
+ * follow the bucket, which determines the Cluster slot, the kind, the tenant and the name (KV-6). Different names never
+ * share a key (GEN-5).
  */
 import {
   type JournalName,
@@ -11,7 +11,7 @@ import {
   splitKey,
 } from '@tidemark/core/engine';
 
-/** The names of kinds in keys: those of the specification where it has them. */
+/** The names of kinds in keys. The specification defines some of them. */
 const JOURNAL_KINDS: Record<JournalSpace, string> = {
   runs: 'run',
   events: 'events',
@@ -24,6 +24,7 @@ const RECORD_KINDS: Record<RecordSpace, string> = {
   kv: 'kv',
   snapshots: 'snapshot',
   bindings: 'binding',
+  bindingSessions: 'binding-session',
   pauses: 'pause',
   memory: 'memory',
   tasks: 'task',
@@ -39,7 +40,7 @@ const NAMES_OF = Object.fromEntries(
 ) as Record<RecordSpace, string>;
 
 const SPACE_OF_JOURNAL = new Map(
-  // The log and the head of a journal: either key identifies it.
+  // Both the log and the head of a journal identify the journal.
   Object.entries(JOURNAL_KINDS).flatMap(([space, kind]): [string, JournalSpace][] => [
     [kind, space as JournalSpace],
     [`${kind}-head`, space as JournalSpace],
@@ -48,18 +49,24 @@ const SPACE_OF_JOURNAL = new Map(
 const SPACE_OF_KIND = new Map(Object.entries(RECORD_KINDS).map(([space, kind]) => [kind, space as RecordSpace]));
 
 /** Spaces whose names consist of parts (`joinKey`). */
-const OF_PARTS: ReadonlySet<RecordSpace> = new Set(['bindings', 'tasks', 'trajectories', 'artifacts']);
+const OF_PARTS: ReadonlySet<RecordSpace> = new Set([
+  'bindings',
+  'bindingSessions',
+  'tasks',
+  'trajectories',
+  'artifacts',
+]);
 /** Spaces whose bucket is chosen by the last part, the id of an artifact or trace. The others use the first part. */
 const BY_LAST_PART: ReadonlySet<RecordSpace> = new Set(['trajectories', 'artifacts']);
 
-/** Bounds the cache; with more tenants, keys are rebuilt now and then. */
+/** The maximum size of the cache. With more tenants, some keys are built again. */
 const MOST_BUILT = 1_000;
 
 export class Layout {
   readonly prefix: string;
   readonly buckets: number;
   readonly #tags: readonly string[];
-  /** Cache of keys that every write of a tenant uses, by their part after the tag: one per bucket. */
+  /** Cache of the keys that every write of a tenant uses: one key per bucket, by the part after the tag. */
   readonly #built = new Map<string, string[]>();
 
   constructor(prefix: string, buckets: number) {
@@ -90,7 +97,7 @@ export class Layout {
     return this.shared(bucket, `${name}:${escaped(tenantId)}`);
   }
 
-  /** `restoring` is the log of restored entries. */
+  /** Returns the keys of a journal. `restoring` is the log of restored entries. */
   journal({ space, tenantId, name }: JournalName): { bucket: number; head: string; log: string; restoring: string } {
     const bucket = this.bucketOf(tenantId, name);
     const [tag, kind, suffix] = [this.#tags[bucket]!, JOURNAL_KINDS[space], `${escaped(tenantId)}:${escaped(name)}`];
@@ -98,7 +105,10 @@ export class Layout {
     return { bucket, head, log, restoring: `${tag}${kind}-restoring:${suffix}` };
   }
 
-  /** Returns the index of all journals of a space and tenant in a bucket, including removed ones with a tombstone. */
+  /**
+   * Returns the index of all journals of a space and tenant in a bucket, including removed journals that have a
+   * tombstone.
+   */
   journals(bucket: number, space: JournalSpace, tenantId: string): string {
     return this.tenants(bucket, `${JOURNAL_KINDS[space]}-journals`, tenantId);
   }
@@ -107,7 +117,7 @@ export class Layout {
     return this.shared(bucket, `${JOURNAL_KINDS[space]}-tenants`);
   }
 
-  /** The same key that `tenants.lua` derives from the index of names. */
+  /** Returns the key that `tenants.lua` derives from the index of names. */
   recordTenants(bucket: number, space: RecordSpace): string {
     return this.shared(bucket, `${RECORD_KINDS[space]}-tenants`);
   }

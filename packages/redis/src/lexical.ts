@@ -1,7 +1,6 @@
 /** Indexes in byte order: sorted sets whose members all have the score 0. */
-import { boundsOf, type EngineCall, type KeyBounds } from '@tidemark/core/engine';
+import { boundsOf, type EngineCall, type KeyBounds, Merge } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
-import { Merge } from './merge.ts';
 
 /** The members between two bounds; `null` means unbounded. */
 export interface LexicalRange {

@@ -11,30 +11,26 @@ export interface RedisOptions extends StoreOptions {
    */
   url: string;
   /**
-   * Options of Node's `tls.connect` for `rediss:`, such as your own authority (`ca`) or a client certificate (`cert`
-   * and `key`). Default: the authorities of Node, no client certificate.
+   * Options of Node's `tls.connect` for `rediss:`, such as a custom certificate authority (`ca`) or a client
+   * certificate (`cert` and `key`). Default: Node's certificate authorities, and no client certificate.
    */
   tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'passphrase' | 'servername' | 'minVersion'>;
-  /** The start of all keys, so that several stores can share a server. Default `tidemark`. */
+  /** Prefix of all keys, so that several stores can share a server. Default `tidemark`. */
   prefix?: string;
-  /** Number of Cluster slots that the data is divided into, fixed when the store is first opened. Default 16. */
+  /** Number of Cluster slots over which the data is distributed. Fixed when the store is first opened. Default 16. */
   buckets?: number;
   /**
-   * How many replicas must have a write before it is acknowledged (`WAIT`). With fewer, the write fails with
-   * `OUTCOME_UNKNOWN`. Costs a round trip between the servers, shared by concurrent writes. Default 0.
+   * The number of replicas that must have received a write before the write is acknowledged (`WAIT`). If fewer confirm,
+   * the write fails with `OUTCOME_UNKNOWN`. Costs a round trip between the servers, shared by concurrent writes.
+   * Default 0.
    */
   waitReplicas?: number;
   /** How long to wait for replicas, in milliseconds. Default 1 000. */
   waitReplicasMs?: number;
-  /**
-   * Upgrades a store created by version 0.1 to the newest format, in which records carry checksums. Versions that do
-   * not know it then refuse the store: stop their processes first. Default false.
-   */
-  upgrade?: boolean;
   /** How long to wait for a connection, in milliseconds. Default 5 000. */
   connectionTimeoutMs?: number;
   /**
-   * `require` makes opening fail with `DURABILITY_TOO_WEAK` on servers where a power cut could lose an acknowledged
+   * `require` makes opening fail with `DURABILITY_TOO_WEAK` on servers where a power failure could lose an acknowledged
    * write. By default the store opens anyway; `doctor` reports the weakness.
    */
   durability?: 'require';
@@ -46,7 +42,7 @@ export interface Address {
   port: number;
 }
 
-/** The checked options, including those from the URL. */
+/** The checked options, including options from the URL. */
 export interface Settings {
   nodes: Address[];
   cluster: boolean;
@@ -61,14 +57,14 @@ export interface Settings {
   waitReplicas: number;
   waitReplicasMs: number;
   connectionTimeoutMs: number;
-  /** A connection with an unanswered command of this age is replaced. */
+  /** The age of an unanswered command at which its connection is replaced. */
   silentAfterMs: number;
 }
 
 const DEFAULT_PORT = 6379;
 const URL_RULE = 'a URL such as redis://localhost:6379, or redis://a:7000,b:7000 for a Cluster';
 
-/** Options that are also read from the query of the URL. */
+/** Options that may also be set in the query of the URL. */
 const URL_OPTIONS: UrlReadings = {
   prefix: 'text',
   buckets: 'number',

@@ -5,7 +5,7 @@ import { companionOf, matchesSum, recordStart, sumOfField } from './record-sums.
 const NAME = { space: 'kv', tenantId: 'default', key: 'state.1' } as const;
 const START = recordStart(NAME);
 
-/** Returns a reply of HGETALL, with each companion after its field or with all companions at the end. */
+/** Returns a reply of HGETALL, with each checksum after its field, or with all checksums at the end. */
 function replyOf(fields: Record<string, string>, order: 'together' | 'apart' = 'together'): Buffer[] {
   const [flat, last]: [Buffer[], Buffer[]] = [[Buffer.from('\0'), Buffer.from('7')], []];
   for (const [field, value] of Object.entries(fields)) {
@@ -30,7 +30,7 @@ describe('records on Redis', () => {
     expect(matchesSum(START, 'field', Buffer.from(''), Buffer.from(''))).toBe(false);
   });
 
-  it('are read whatever the order of their companions', () => {
+  it('can be read with the checksums in any order', () => {
     for (const order of ['together', 'apart'] as const) {
       const record = parseRecord(NAME, replyOf({ state: 'pending', wörker: 'none', empty: '' }, order));
       expect(record?.damaged ?? record?.unsummed).toBeUndefined();
@@ -38,13 +38,13 @@ describe('records on Redis', () => {
     }
   });
 
-  it('are read when the own field of the store is between a field and its companion', () => {
+  it("can be read if the store's own field is between a field and its checksum", () => {
     const [own, meta, field, value, companion, sum] = replyOf({ state: 'pending' }) as Buffer[];
     const record = parseRecord(NAME, [field!, value!, own!, meta!, companion!, sum!]);
     expect(record).toEqual({ fields: new Map([['state', value]]), revision: 7, expiresAt: null });
   });
 
-  it('are damaged by any flipped bit of a field, a value, a companion or its checksum', () => {
+  it('are damaged by any flipped bit in the name or value of a field or of its checksum', () => {
     for (const order of ['together', 'apart'] as const) {
       for (const fields of [{ worker: '12' }, { state: 'pending', worker: 'none' }] as Record<string, string>[]) {
         const reply = replyOf(fields, order);
@@ -60,14 +60,14 @@ describe('records on Redis', () => {
     }
   });
 
-  it('may have fields without a companion', () => {
+  it('may have fields without a checksum', () => {
     const reply = [...replyOf({ state: 'pending' }), Buffer.from('claimedAt'), Buffer.from('1790000000000')];
     expect(parseRecord(NAME, reply)).toMatchObject({ revision: 7 });
     expect(parseRecord(NAME, reply)?.damaged).toBeUndefined();
     expect(parseRecord(NAME, reply.slice(0, 4))?.unsummed).toBe(true);
   });
 
-  it('need a revision of digits', () => {
+  it('need a revision that consists of digits', () => {
     expect(parseMeta(Buffer.from('12:345\0request'))).toEqual({ revision: 12, expiresAt: 345 });
     expect(parseMeta(Buffer.from('12\0request:1'))).toEqual({ revision: 12, expiresAt: null });
     for (const text of ['1x', '-1', '1e5', '1:2:3', '1:x']) expect(parseMeta(Buffer.from(text)).revision).toBeNaN();

@@ -15,27 +15,27 @@ import { companionOf, matchesSum, recordStart, strayCompanions, sumOfField } fro
 /** The store's own field: `revision` or `revision:expiresAt`, then request ids, each after a NUL. */
 export const META = '\0';
 
-/** Their number is encoded as one character. */
+/** A limit, because the number of fields is encoded as one character. */
 const MOST_FIELDS = 9;
 const SHORT = 1_024;
 
-/** Returns the job type of a record, or `null` when it is not a job. */
+/** Returns the job type of a record, or `null` when the record is not a job. */
 export function jobTypeOfRecord({ space, key }: RecordWrite['name']): string | null {
   return space === 'kv' ? jobTypeOf(key) : null;
 }
 
 /**
  * Returns the arguments of a step, in the order `step.lua` reads them. With `sums`, each field is written with its
- * companion. Without, companions are removed: the store may have been upgraded since this process opened it.
+ * checksum. Without it, checksums are removed, because the store may have been upgraded since this process opened it.
  */
 export function stepArguments(write: RecordWrite, brief: boolean, sums: boolean): Argument[] {
-  const { name, mode, expect, stamps, ttlMs, requestId, requestIsNew } = write;
+  const { name, mode, expect, stamps, ttlMs, requestId, requestIsNew, answersBatch } = write;
   const [expected, absent] = splitByValue(expect?.fields);
   const [values, dropped] = sums ? withCompanions(write) : withoutCompanions(write);
   const exists = expect?.exists === undefined ? '' : expect.exists ? '1' : '0';
   const ttl = ttlMs === undefined ? '' : ttlMs === null ? '-' : ttlMs;
   const counts = `${expected.length / 2},${absent.length},${values.length / 2},${dropped.length},${stamps?.size ?? 0}`;
-  const flags = (brief ? 1 : 0) + (requestIsNew ? 2 : 0);
+  const flags = (brief ? 1 : 0) + (requestIsNew ? 2 : 0) + (answersBatch ? 4 : 0);
   const shape = `${mode},${ttl},${exists},${expect?.revision ?? ''},${flags},${counts}`;
   const args: Argument[] = [name.key, shape, requestId ?? '', jobTypeOfRecord(name) ?? ''];
   args.push(...expected, ...absent, ...values, ...dropped);
@@ -45,8 +45,8 @@ export function stepArguments(write: RecordWrite, brief: boolean, sums: boolean)
 }
 
 /**
- * Returns the fields with their values and companions, and everything to remove. The server writes stamps, so a stamped
- * field has no companion until a caller writes it.
+ * Returns the fields with their values and checksums, and everything to remove. The server computes stamps, so a
+ * stamped field has no checksum until a caller sets the field.
  */
 function withCompanions({ name, set, stamps }: RecordWrite): [Argument[], string[]] {
   const start = recordStart(name);
@@ -59,14 +59,17 @@ function withCompanions({ name, set, stamps }: RecordWrite): [Argument[], string
   return [values, without];
 }
 
-/** Returns the fields with their values, and everything to remove: an old companion would no longer match its field. */
+/**
+ * Returns the fields with their values, and the fields to remove. Old checksums are removed, because they would no
+ * longer match.
+ */
 function withoutCompanions({ set, stamps }: RecordWrite): [Argument[], string[]] {
   const [values, without] = splitByValue(set);
   without.push(...Array.from(set.keys(), companionOf), ...Array.from(stamps?.keys() ?? [], companionOf));
   return [values, without];
 }
 
-/** Whether a step only sets fields, on conditions that `set.lua` supports. */
+/** Whether a step only sets fields, under conditions that `set.lua` supports. */
 export function onlySets(write: RecordWrite): boolean {
   if (write.mode !== 'merge' || write.ttlMs !== undefined || write.requestId !== undefined || write.stamps)
     return false;
@@ -77,10 +80,12 @@ export function onlySets(write: RecordWrite): boolean {
 }
 
 /**
- * Returns the arguments of such a step, in the order `set.lua` reads them. The script derives the companion from the
- * checksum before each field's name, since every further argument costs the client as much as the checksum.
+ * Returns the arguments of a step that only sets fields, in the order `set.lua` reads them. The checksum precedes each
+ * field's name, from which the script derives the name of the checksum field. A further argument would cost the client
+ * as much as computing the checksum. With `namesKeys`, the index of names and the counter of revisions are sent as
+ * keys.
  */
-export function setArguments({ name, expect, set }: RecordWrite): Argument[] {
+export function setArguments({ name, expect, set }: RecordWrite, namesKeys: boolean): Argument[] {
   const exists = expect?.exists === undefined ? ' ' : expect.exists ? '1' : '0';
   const args: Argument[] = [''];
   const absent: string[] = [];
@@ -88,7 +93,7 @@ export function setArguments({ name, expect, set }: RecordWrite): Argument[] {
     if (value === null) absent.push(field);
     else args.push(field, encodeValue(value));
   }
-  args[0] = `${exists}${(args.length - 1) / 2}${absent.length}${set.size}${name.key}`;
+  args[0] = `${exists}${(args.length - 1) / 2}${absent.length}${set.size}${namesKeys ? ' ' : '*'}${name.key}`;
   for (const field of absent) args.push(field);
   const start = recordStart(name);
   for (const [field, value] of set)
@@ -102,7 +107,7 @@ export function setOutcome(reply: number): { applied: boolean; existed: boolean;
   return { applied: flags >= 4, existed: flags % 4 >= 2, revision: (reply - flags) / 8 };
 }
 
-/** Splits fields into those with a value and those without. */
+/** Splits fields into fields with a value and fields without one (`null`). */
 function splitByValue(fields: ReadonlyMap<string, Uint8Array | null> | undefined): [Argument[], string[]] {
   const [values, without]: [Argument[], string[]] = [[], []];
   for (const [field, value] of fields ?? []) {
@@ -113,8 +118,8 @@ function splitByValue(fields: ReadonlyMap<string, Uint8Array | null> | undefined
 }
 
 /**
- * Converts short values to text: each byte buffer is written to the socket separately, which costs more than converting
- * it.
+ * Converts short values to text, because writing each byte buffer to the socket separately costs more than the
+ * conversion.
  */
 function encodeValue(value: Uint8Array): Argument {
   const bytes = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.length);
@@ -141,14 +146,14 @@ export function outcomeOf(name: RecordName, [applied, existed, , revision, ttl, 
   return { applied: applied === 1, record, existed: existed === 1 };
 }
 
-/** A record as it is stored. */
+/** A record in its stored form. */
 export interface ParsedRecord {
   fields: Map<string, Uint8Array>;
   revision: number;
   expiresAt: number | null;
-  /** It does not match its checksums. Damaged fields are omitted. */
+  /** Set when the record does not match its checksums. `fields` omits the damaged fields. */
   damaged?: true;
-  /** No field of it has a checksum. */
+  /** Set when no field of the record has a checksum. */
   unsummed?: true;
 }
 
@@ -170,7 +175,7 @@ export function parseRecord(name: RecordName, flat: readonly Buffer[]): ParsedRe
     } else if (bytes.length === 1) meta = parseMeta(value);
     else {
       sums++;
-      // In small hashes a companion follows its field.
+      // In small hashes a checksum follows its field.
       if (!before || !held || !isCompanion(bytes, before)) later = [...(later ?? []), at];
       else if (!matchesSum(start, field, held, value)) damaged = [...(damaged ?? []), field];
     }
@@ -193,7 +198,7 @@ function isCompanion(companion: Buffer, field: Buffer): boolean {
   return true;
 }
 
-/** Returns the fields of a reply of HGETALL that have no companion. */
+/** Returns the fields of a reply of HGETALL that have no checksum. */
 function withoutSums(flat: readonly Buffer[]): Map<string, Uint8Array> {
   const fields = new Map<string, Uint8Array>();
   for (let at = 0; at < flat.length; at += 2) fields.set(flat[at]!.toString(), flat[at + 1]!);
@@ -223,8 +228,8 @@ export function parseMeta(bytes: Buffer): Meta {
 }
 
 /**
- * Returns the record as of a time of the server's clock. It was alive when it was read, so its remaining time is
- * positive.
+ * Returns the record with its remaining time at a time of the server's clock. The remaining time is positive, because
+ * the server returns only records that have not expired.
  */
 export function storedRecord({ fields, revision, expiresAt }: ParsedRecord, now: number): StoredRecord {
   return { fields, revision, ttlMs: expiresAt === null ? null : Math.max(1, expiresAt - now) };

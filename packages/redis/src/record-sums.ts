@@ -1,13 +1,13 @@
 /**
- * Checksums of records on Redis. Each field has a companion in the same hash, named by a NUL and the field, which holds
- * the checksum of its value in base 36. No caller's field begins with a NUL. A companion without its field means that
- * the field was lost.
+ * Checksums of records on Redis. Each field has a checksum field in the same hash, which holds the checksum of the
+ * value in base 36. Its name is a NUL and the name of the field. Names that callers choose never begin with a NUL. If a
+ * checksum field has no field, the field was lost.
  */
 import { type Fields, type RecordName, sumBytes, sumName } from '@tidemark/core/engine';
 
 const COMPANION = '\0';
 
-/** Pairs of digits in base 36, and the same without a leading zero: `toString(36)` takes five times as long. */
+/** Pairs of digits in base 36, with and without a leading zero. Calling `toString(36)` takes five times as long. */
 const PAIRS = Array.from({ length: 36 * 36 }, (_, value) => value.toString(36).padStart(2, '0'));
 const SHORT = Array.from({ length: 36 * 36 }, (_, value) => value.toString(36));
 
@@ -16,13 +16,18 @@ const DIGITS = new Int8Array(256).fill(-1);
 for (let value = 0; value < 36; value++) DIGITS[value.toString(36).charCodeAt(0)] = value;
 const ZERO = 48;
 
-/** Returns the name of a field's companion. */
+/** Returns the name of a field's checksum field. */
 export function companionOf(field: string): string {
   return COMPANION + field;
 }
 
+/** The checksum of the last space and tenant, cached because most calls of a process use the same space and tenant. */
+let last = { space: '', tenantId: '', sum: 0 };
+
 export function recordStart({ space, tenantId, key }: RecordName): number {
-  return sumName(key, sumName(tenantId, sumName(space, 0)));
+  if (space !== last.space || tenantId !== last.tenantId)
+    last = { space, tenantId, sum: sumName(tenantId, sumName(space, 0)) };
+  return sumName(key, last.sum);
 }
 
 /** Returns the checksum of a field. */
@@ -30,7 +35,7 @@ function sumOf(start: number, field: string, value: Uint8Array): number {
   return sumBytes(value, sumName(field, start)) >>> 0;
 }
 
-/** Returns the value of a field's companion. */
+/** Returns the value of a field's checksum field. */
 export function sumOfField(start: number, field: string, value: Uint8Array): string {
   const sum = sumOf(start, field, value);
   const rest = Math.floor(sum / 1_296);
@@ -41,7 +46,9 @@ export function sumOfField(start: number, field: string, value: Uint8Array): str
   return first < 1_296 ? SHORT[first]! + middle : `1${PAIRS[first - 1_296]!}${middle}`;
 }
 
-/** Whether a companion holds the checksum of a field. Any other spelling of the same number is damage too. */
+/**
+ * Whether a checksum field holds the checksum of a field. Any other spelling of the same number also counts as damage.
+ */
 export function matchesSum(start: number, field: string, value: Uint8Array, companion: Uint8Array): boolean {
   const { length } = companion;
   let sum = 0;
@@ -55,8 +62,8 @@ export function matchesSum(start: number, field: string, value: Uint8Array, comp
 }
 
 /**
- * Returns the companions whose own names are damaged: fields that hold the checksum of another field. Only fields
- * without a companion are passed, so that intact records cost nothing.
+ * Returns checksum fields whose own names are damaged, that is, fields that hold the checksum of another field. Callers
+ * pass only fields without a checksum, so intact records cost nothing.
  */
 export function strayCompanions(start: number, fields: Fields): string[] {
   const strays: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * A watcher of records. Hints report changes at once. Every change in a bucket has its own revision, so the revision
- * counters show when a hint was missed; the bucket is then compared. The latest state of every changed key is reported;
- * intermediate states may be merged when another process makes them.
+ * Watches records. Hints report changes at once. Every change in a bucket has its own revision, so a gap in the
+ * revisions shows that a hint was missed. The bucket is then compared with the known records. The watcher reports the
+ * latest state of every changed key and may skip intermediate states that another process wrote.
  */
 import { isTidemarkError } from '@tidemark/core';
 import {
@@ -21,7 +21,7 @@ import { META, parseMeta } from './record-step.ts';
 
 const LOOK_EVERY_MS = 250;
 const LOOK_LIMIT_MS = 5_000;
-/** After a long comparison, the watcher sleeps this many times as long. */
+/** After a long comparison, the watcher sleeps for this multiple of its duration. */
 const REST_FACTOR = 4;
 const NAMES_AT_ONCE = 500;
 
@@ -32,7 +32,7 @@ interface WatchParts {
   records: Records;
 }
 
-/** The last known state of a key. A removal stays until a comparison of its bucket has covered it. */
+/** The last known state of a key. A removal is kept until a comparison of its bucket has covered it. */
 interface Known {
   revision: number;
   expiresAt: number | null;
@@ -41,11 +41,11 @@ interface Known {
 
 /** The progress of a bucket. */
 interface Progress {
-  /** Every change up to this revision is accounted for. */
+  /** All changes up to this revision have been reported. */
   upTo: number;
-  /** Revisions above it that hints have reported. */
+  /** Revisions above `upTo` that hints have reported. */
   reported: Set<number>;
-  /** The counter at the previous comparison: a gap below it that is still open was missed. */
+  /** The revision counter at the previous comparison. A remaining gap below it means that a hint was missed. */
   counter: number;
 }
 
@@ -70,7 +70,7 @@ export class RecordWatcher {
     this.#queue = new ChangeQueue(this.#signal);
     const stop = parts.hints.watchRecords((hint) => this.#onHint(hint));
     this.#signal.addEventListener('abort', stop, { once: true });
-    // The first comparison starts now: changes count from this moment on.
+    // The first comparison starts now. Changes are reported from this moment on.
     void this.#run();
   }
 
@@ -109,7 +109,7 @@ export class RecordWatcher {
         const keys = [...this.#dirty];
         this.#dirty.clear();
         const call = { signal: this.#signal, deadline: Date.now() + LOOK_LIMIT_MS };
-        // The next comparison finds keys that cannot be read now.
+        // The next comparison reads keys that cannot be read at the moment.
         await this.#report(keys, call).catch(() => this.#startOver());
       } else {
         await this.#awakened(until - performance.now());
@@ -238,7 +238,7 @@ export class RecordWatcher {
     const records = await this.#parts.records.get(names, call).catch((error) => this.#readEach(names, error, call));
     for (const [at, key] of keys.entries()) {
       const [record, known] = [records[at], before[at]];
-      // A hint arrived while we read: nothing new to report.
+      // A hint arrived during the read, so there is nothing new to report.
       if (this.#known.get(key) !== known || record === undefined) continue;
       if (record && !this.#isOld(key, record.revision)) {
         const expiresAt = record.ttlMs === null ? null : Date.now() + record.ttlMs;
@@ -251,7 +251,7 @@ export class RecordWatcher {
     }
   }
 
-  /** One damaged record must not end the watch: it is skipped, as `undefined`, until it is written again. */
+  /** A damaged record must not end the watch. It is reported as `undefined`, and skipped until it is written again. */
   async #readEach(
     names: readonly RecordName[],
     error: unknown,
@@ -285,7 +285,10 @@ function account(progress: Progress, revision: number): void {
   while (progress.reported.delete(progress.upTo + 1)) progress.upTo++;
 }
 
-/** By this process's clock. It decides only when to look, and whether a missing key is reported as expired. */
+/**
+ * Uses this process's clock. The result only decides when to read the record, and whether a missing key is reported as
+ * expired.
+ */
 function isPast(expiresAt: number | null): boolean {
   return expiresAt !== null && expiresAt <= Date.now();
 }

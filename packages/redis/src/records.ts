@@ -4,6 +4,7 @@ import {
   boundsOf,
   corruptValue,
   type EngineCall,
+  type Merge,
   type PlacedRecord,
   type PlaceRange,
   type RecordChange,
@@ -21,7 +22,6 @@ import type { Argument } from './connection.ts';
 import type { Hints } from './hints.ts';
 import { expiryMember, type Layout, recordOfMember } from './layout.ts';
 import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, rangeWithin } from './lexical.ts';
-import type { Merge } from './merge.ts';
 import {
   jobTypeOfRecord,
   NO_FIELDS,
@@ -45,6 +45,8 @@ export interface RecordParts {
   hints: Hints;
   /** Whether records are written with checksums. */
   sums: boolean;
+  /** Whether one server holds all buckets, so that one script can change records of several buckets. */
+  oneServer: boolean;
 }
 
 /** A record as a scan returns it. */
@@ -52,7 +54,7 @@ type MarkedRecord = StoredRecord & Pick<ScannedRecord, 'damaged' | 'unsummed'>;
 
 const LOST_RECORD: MarkedRecord = { fields: NO_FIELDS, revision: 0, ttlMs: null, damaged: true };
 
-/** A record of a scan that reads only keys. */
+/** The record of a key in a scan that reads only keys. */
 const KEY_ALONE: ParsedRecord = { fields: new Map(), revision: 0, expiresAt: null };
 
 class RedisRecords implements Records {
@@ -75,7 +77,7 @@ class RedisRecords implements Records {
     return this.#withTimes(found, names, call);
   }
 
-  /** The same for one record, without the promises of a list. */
+  /** Like `get`, but for one record, without the cost of a list of promises. */
   async #getOne(name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
     const bucket = this.#layout.bucketOfRecord(name);
     const record = parseRecord(name, await this.#commands.record(bucket, this.#layout.record(bucket, name), call));
@@ -90,7 +92,7 @@ class RedisRecords implements Records {
     const [value, sum] = reply as [Buffer | null, Buffer | null];
     if (sum && (!value || !matchesSum(recordStart(name), field, value, sum))) throw corruptValue('record', name.key);
     if (!value) await this.#refuseLost(name, call);
-    // Without a companion, the field may itself be the companion of another field under a damaged name.
+    // A field without a checksum may be the checksum of another field whose name is damaged.
     else if (!sum && this.#parts.sums) await this.#refuseStray(name, field, call);
     return value;
   }
@@ -100,7 +102,7 @@ class RedisRecords implements Records {
     if (record?.damaged && !record.fields.has(field)) throw corruptValue('record', name.key);
   }
 
-  /** Throws when a missing record is damaged rather than absent. */
+  /** Throws when a record is missing because of damage, that is, when it is still in the index. */
   async #refuseLost(name: RecordName, call: EngineCall): Promise<void> {
     if (await this.#isLost(name, call)) throw corruptValue('record', name.key);
   }
@@ -118,45 +120,53 @@ class RedisRecords implements Records {
     const bucket = this.#layout.bucketOfRecord(write.name);
     if (this.#parts.sums && write.brief && !this.#hints.isWatched && onlySets(write))
       return this.#set(bucket, write, call);
-    return this.#apply(bucket, [write], call).then(([outcome]) => outcome!);
+    return this.#apply([write], call).then(([outcome]) => outcome!);
   }
 
   async #set(bucket: number, write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
     const { name } = write;
-    const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
-    keys.push(this.#layout.shared(bucket, 'revision'));
-    const reply = await this.#commands.share(bucket, SET, keys, setArguments(write), call);
+    const keys = [this.#layout.record(bucket, name)];
+    const { oneServer } = this.#parts;
+    if (!oneServer)
+      keys.push(this.#layout.names(bucket, name.space, name.tenantId), this.#layout.shared(bucket, 'revision'));
+    const reply = await this.#commands.share(bucket, SET, keys, setArguments(write, !oneServer), call);
     const { applied, existed, revision } = setOutcome(reply as number);
     if (applied) this.#hints.recordChanged({ bucket, revision, name });
     return { applied, existed, record: applied || existed ? { fields: NO_FIELDS, revision, ttlMs: null } : null };
   }
 
   async batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
-    const buckets = new Set(writes.map(({ name }) => this.#layout.bucketOfRecord(name)));
-    const [bucket] = buckets;
-    if (bucket === undefined) return [];
-    if (buckets.size === 1) return this.#apply(bucket, writes, call);
-    return this.#applyInOrder(writes, call);
+    if (writes.length === 0) return [];
+    const isOneStep =
+      this.#parts.oneServer || new Set(writes.map(({ name }) => this.#layout.bucketOfRecord(name))).size === 1;
+    return isOneStep ? this.#apply(writes, call) : this.#applyInOrder(writes, call);
   }
 
-  async #apply(bucket: number, writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
-    const keys = [this.#layout.shared(bucket, 'revision'), this.#layout.shared(bucket, 'expiring')];
+  async #apply(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
+    const buckets = writes.map(({ name }) => this.#layout.bucketOfRecord(name));
+    const keys: string[] = [];
     const args: Argument[] = [String(writes.length)];
-    for (const write of writes) {
+    for (const [at, write] of writes.entries()) {
+      const bucket = buckets[at]!;
+      keys.push(this.#layout.shared(bucket, 'revision'), this.#layout.shared(bucket, 'expiring'));
       keys.push(...this.#keysOf(bucket, write.name));
-      // Watchers need the written record.
+      // Watchers need the complete record.
       args.push(...stepArguments(write, write.brief === true && !this.#hints.isWatched, this.#parts.sums));
     }
-    const replies = (await this.#commands.share(bucket, WRITE, keys, args, call)) as StepReply[];
+    const replies = (await this.#commands.share(buckets[0]!, WRITE, keys, args, call)) as StepReply[];
     return replies.map((reply, at) => {
       const outcome = outcomeOf(writes[at]!.name, reply);
       const revision = reply[2];
-      if (revision > 0) this.#hints.recordChanged({ bucket, revision, name: writes[at]!.name, record: outcome.record });
+      const { name } = writes[at]!;
+      if (revision > 0) this.#hints.recordChanged({ bucket: buckets[at]!, revision, name, record: outcome.record });
       return outcome;
     });
   }
 
-  /** Records of several buckets cannot change in one step: applies the writes one by one, conditions first. */
+  /**
+   * Applies the writes one by one, conditions first, because in a Cluster records of several buckets cannot change in
+   * one step.
+   */
   async #applyInOrder(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
     const conditional = writes.filter(({ expect }) => expect !== undefined);
     const outcomes = new Map<RecordWrite, RecordOutcome>();
@@ -172,7 +182,10 @@ class RedisRecords implements Records {
     return writes.map((write) => ({ ...(outcomes.get(write) ?? { record: null, existed: false }), applied }));
   }
 
-  /** Returns the keys of the record and its names, and for a job those of the job index and its remembered entries. */
+  /**
+   * Returns the keys of the record and of the index of names. For a job, also returns the keys of the job index and of
+   * the job's stored index entries.
+   */
   #keysOf(bucket: number, name: RecordName): string[] {
     const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
     if (jobTypeOfRecord(name) === null) return keys;
@@ -297,14 +310,16 @@ class RedisRecords implements Records {
     return parseRecord(name, await this.#commands.record(bucket, this.#layout.record(bucket, name), call));
   }
 
-  /** Checks that a record exists, and reads nothing of it. */
+  /** Checks that a record exists without reading it. */
   async #look(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
     const bucket = this.#layout.bucketOfRecord(name);
     const exists = await this.#commands.read(bucket, ['EXISTS', this.#layout.record(bucket, name)], call);
     return exists === 1 ? KEY_ALONE : null;
   }
 
-  /** Reads the clock only if a record expires, from the server that holds the record. */
+  /**
+   * Adds the remaining times. Reads the clock of the server that holds the records, but only if one of them expires.
+   */
   async #withTimes(
     found: readonly (ParsedRecord | null)[],
     names: readonly RecordName[],
@@ -334,7 +349,7 @@ class RedisRecords implements Records {
   }
 }
 
-/** The writes before the failed one are stored, so an error that reports nothing written would be wrong. */
+/** The writes before the failed one are stored, so the error must not state that nothing was written. */
 function partlyStored(cause: unknown): unknown {
   if (isTidemarkError(cause, 'OUTCOME_UNKNOWN')) return cause;
   return new TidemarkError('OUTCOME_UNKNOWN', 'Some of the writes are stored; send them again', { cause });

@@ -1,4 +1,4 @@
-/** The Lua scripts in `scripts/`. Every write is one script, so that it happens whole or not at all. */
+/** The Lua scripts in `scripts/`. Every write is one script, so that it is applied completely or not at all. */
 import { createHash } from 'node:crypto';
 import { JOB_STATES } from '@tidemark/core';
 import { HELD_STATES } from '@tidemark/core/engine';
@@ -6,11 +6,11 @@ import { TEXTS } from './text-files.ts';
 
 export interface Script {
   text: string;
-  /** The SHA-1 by which the server knows the script after its first use. */
+  /** The SHA-1 with which the server identifies the script after its first use. */
   sha: string;
 }
 
-/** Tables that scripts take from core, so that they are not duplicated. */
+/** Tables that core defines. They are inserted into scripts, so that they are not duplicated. */
 const FROM_CORE: Record<string, string> = {
   places: `${luaTable('STATES', JOB_STATES)}\n${luaTable('HELD', HELD_STATES)}\n`,
 };
@@ -19,24 +19,24 @@ function luaTable(name: string, words: readonly string[]): string {
   return `local ${name} = { ${words.map((word) => `${word} = true`).join(', ')} }`;
 }
 
-/** Joins files to one script. Each file may use the definitions of those before it. */
+/** Joins files into one script. A file may use the definitions of earlier files. */
 function loadScript(...names: string[]): Script {
   const readFile = (name: string) => (FROM_CORE[name] ?? '') + TEXTS[`${name}.lua`];
   const text = names.map(readFile).join('\n');
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
 
-/** COMMIT, WRITE, SET, FIELDS and RECORDS serve several callers at once and return one answer for each. */
+/** COMMIT, WRITE, SET, FIELDS and RECORDS serve several callers at once and return one reply per caller. */
 export const COMMIT = loadScript('attempt', 'commit');
 export const WRITE = loadScript('attempt', 'places', 'tenants', 'requests', 'step', 'write');
 export const SET = loadScript('tenants', 'set');
 export const FIELDS = loadScript('fields');
 export const RECORDS = loadScript('records');
-export const REMOVE_JOURNAL = loadScript('remove-journal');
-export const RESTORE_JOURNAL = loadScript('restore-journal');
+export const REMOVE_JOURNAL = loadScript('notices', 'remove-journal');
+export const RESTORE_JOURNAL = loadScript('notices', 'restore-journal');
 export const FORGET_JOURNAL = loadScript('forget-journal');
 export const LIVES = loadScript('lives');
-export const REWRITE = loadScript('rewrite');
+export const REWRITE = loadScript('notices', 'rewrite');
 export const LOST = loadScript('lost');
 export const DUE = loadScript('due');
 export const FORGET = loadScript('places', 'tenants', 'forget');

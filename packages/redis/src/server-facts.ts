@@ -1,4 +1,4 @@
-/** The facts that a server reports about itself; `null` where it refuses. */
+/** The information that a server reports about itself. A member is `null` if the server refuses to report it. */
 
 import type { Connection } from './connection.ts';
 import { translate } from './errors.ts';
@@ -12,7 +12,7 @@ export interface ServerFacts {
   config: ReadonlyMap<string, string> | null;
   cluster: ReadonlyMap<string, string> | null;
   hasWaitAof: boolean | null;
-  /** The login of this process: its name, and whether it may flush the server. */
+  /** The login of this process: its name, and whether it may run `FLUSHALL`. */
   login: { name: string; mayFlush: boolean } | null;
   /** How far the server's clock is ahead of ours, in milliseconds. */
   clockAheadMs: number;
@@ -88,7 +88,7 @@ function parseInfo(text: string): Map<string, string> {
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 }
 
-/** Returns the version of the server. Valkey also reports itself as Redis 7.2, so its own name is used. */
+/** Returns the version of the server. Valkey also reports itself as Redis 7.2, so its own version is used. */
 export async function readVersion(servers: Servers): Promise<string> {
   const [{ info }] = (await readFacts(servers)) as [ServerFacts];
   const valkey = info.get('valkey_version');

@@ -1,4 +1,4 @@
-/** Finds the server of a bucket: the only one, or in a Cluster the master of its slot. */
+/** Finds the server of a bucket: the single server, or in a Cluster the master of the bucket's slot. */
 import { invalidArgument } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { type Argument, Connection, type Reply } from './connection.ts';
@@ -12,7 +12,7 @@ export interface Route {
 }
 
 export interface Servers {
-  /** Runs work on the route to a bucket. Retries only if the server replied that it did nothing. */
+  /** Runs work on the route to a bucket. Retries only if the server replied that it executed nothing. */
   reach<T>(bucket: number, call: EngineCall, work: (route: Route) => Promise<T>): Promise<T>;
   /** The known masters. */
   masters(): readonly Connection[];
@@ -20,8 +20,8 @@ export interface Servers {
 }
 
 /**
- * Connections to a single server. One batch is in progress while another is prepared or answered. On one connection,
- * client and server would process both batches together and wait for each other.
+ * Connections to a single server. While one batch is executed, another is prepared or its replies are read. On one
+ * connection, client and server would wait for each other, because both would handle two batches together.
  */
 export const LANES = 2;
 
@@ -49,7 +49,7 @@ export class SingleServer implements Servers {
     try {
       return await work(route);
     } catch (error) {
-      // A master has become a replica: its name may now resolve to another server.
+      // The master has become a replica, so its name may now resolve to another server.
       if (replyCode(error) === 'READONLY') route.connection.renew();
       throw error;
     }
@@ -64,7 +64,7 @@ export class SingleServer implements Servers {
   }
 }
 
-/** Throws for a node of a Cluster, which would serve its own slots and redirect us for all others. */
+/** Throws for a node of a Cluster, because a single node serves only its own slots and redirects all other commands. */
 async function refuseCluster(connection: Connection): Promise<void> {
   const info = await connection.send(['INFO', 'cluster']).catch(() => null);
   if (info instanceof Buffer && info.includes('cluster_enabled:1'))

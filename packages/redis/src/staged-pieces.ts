@@ -1,15 +1,15 @@
 /**
- * Pieces of an upload whose hash, and with it their bucket, is not known yet. Few are held in memory; a longer upload
- * waits in Redis under a temporary key of a bucket of its own.
+ * Pieces of an upload whose hash is not known yet. The hash determines the bucket, so the bucket is not known either. A
+ * few pieces are held in memory. A longer upload is kept in Redis under a temporary key in a bucket of its own.
  */
 import { type EngineCall, sumBytes } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import type { Layout } from './layout.ts';
 import { ADD_PIECE } from './scripts.ts';
 
-/** How long the remains of an interrupted upload stay. */
+/** How long the pieces of an interrupted upload are kept. */
 export const UPLOAD_LIVES_MS = 3_600_000;
-/** One upload holds at most this many pieces of 256 KiB in memory. */
+/** The maximum number of pieces of 256 KiB that one upload holds in memory. */
 const MOST_HELD = 4;
 
 export class StagedPieces {
@@ -36,7 +36,7 @@ export class StagedPieces {
     for (const it of held) await this.#store(it, call);
   }
 
-  /** After the pieces have expired, the source is still read to its end, because its hash is known only then. */
+  /** If the pieces have expired, the source is still read to its end, because only then is its hash known. */
   async #store(piece: Uint8Array, call: EngineCall): Promise<void> {
     const args = [String(this.#sums.length), Buffer.from(piece), String(UPLOAD_LIVES_MS)];
     this.#sums.push(sumBytes(piece, 0));

@@ -3,6 +3,7 @@ import type { Durability, Store } from '@tidemark/core';
 import {
   artifactSweep,
   assembleStore,
+  ChainMarker,
   Cleaner,
   KeyedRuns,
   keyedAgents,
@@ -26,13 +27,13 @@ import { type RedisOptions, readSettings, type Settings } from './options.ts';
 import { redisRecords } from './records.ts';
 import { readVersion } from './server-facts.ts';
 import { type Servers, SingleServer } from './servers.ts';
-import { readFormat } from './store-format.ts';
+import { readChainFormat, readFormat, type StoreFormat } from './store-format.ts';
 
 /**
  * Opens a store on Redis 7 or newer, or on Valkey.
  *
- * @throws `INVALID_ARGUMENT` for an option it cannot use, `UNAVAILABLE` when the server cannot be reached,
- * `SCHEMA_MISMATCH` for a store of another format, `DURABILITY_TOO_WEAK` under `durability: 'require'`.
+ * @throws `INVALID_ARGUMENT` for an invalid option, `UNAVAILABLE` when the server cannot be reached,
+ *   `SCHEMA_MISMATCH` for a store of another format, `DURABILITY_TOO_WEAK` under `durability: 'require'`.
  * @example
  * ```ts
  * const store = await redisStore('redis://localhost:6379');
@@ -49,11 +50,12 @@ export async function redisStore(options: string | RedisOptions): Promise<Store>
     try {
       const commands = new Commands(servers, settings);
       if (servers instanceof Cluster) await servers.divide([tagOf(settings.prefix, 0)]);
-      const { buckets, sums } = await readFormat(commands, settings);
+      const format = await readFormat(commands, settings);
+      const { buckets } = format;
       const tags = Array.from({ length: buckets }, (_, bucket) => tagOf(settings.prefix, bucket));
       if (servers instanceof Cluster) await servers.divide(tags);
       if (given.durability === 'require') await requireDurability(servers, settings);
-      return await assemble(context, servers, commands, new Layout(settings.prefix, buckets), settings, sums);
+      return await assemble(context, servers, commands, new Layout(settings.prefix, buckets), settings, format);
     } catch (error) {
       servers.close();
       throw error;
@@ -74,13 +76,14 @@ async function assemble(
   commands: Commands,
   layout: Layout,
   settings: Settings,
-  sums: boolean,
+  { sums, chain }: StoreFormat,
 ): Promise<Store> {
   const hints = new Hints(commands, settings, () => servers.masters().map(({ address }) => address));
   const journal = redisJournal({ commands, layout, hints });
-  const records = redisRecords({ commands, layout, hints, sums });
+  const records = redisRecords({ commands, layout, hints, sums, oneServer: !settings.cluster });
   const blobs = redisBlobs(commands, layout);
-  const runs = new KeyedRuns(journal, records);
+  const marker = new ChainMarker(chain, () => readChainFormat(commands, settings));
+  const runs = new KeyedRuns(journal, records, marker.current);
   const artifacts = keyedArtifacts(context, records, blobs);
   const cleaner = new Cleaner([
     (call, limit) => records.removeExpired(limit, call),
@@ -95,16 +98,19 @@ async function assemble(
       'runs.denseSequences': true,
       'runs.feed': true,
       'runs.redaction': true,
+      'runs.notices': true,
       'kv.watch': true,
+      'kv.atomicBatch': !settings.cluster,
       reopen: true,
     },
     durability: () => durability,
+    chainFormat: marker.current,
     runs,
     kv: records,
     agents: keyedAgents(journal, records, context),
     artifacts,
     tenancy: keyedTenancy(journal, records, blobs, artifacts, runs),
-    // Every bucket, because each may be on another connection or server.
+    // Pings every bucket, because each may be on another connection or server.
     ping: async (call) => {
       await Promise.all(Array.from({ length: layout.buckets }, (_, bucket) => commands.read(bucket, ['PING'], call)));
     },

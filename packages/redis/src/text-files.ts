@@ -1,4 +1,7 @@
-/** The files in `scripts/` by name. The build replaces this module by their contents, so that bundles need no files. */
+/**
+ * The files in `scripts/` by name. The build replaces this module with their contents, so that a bundle does not read
+ * files at run time.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 
 const DIRECTORY = new URL('../scripts/', import.meta.url);

@@ -1,5 +1,5 @@
-/** Registers the conformance kit for one setup of Redis: most cases in parallel, the rest alone. */
-import { ALL_CASES, registerConformance, sharesStore } from '@tidemark/conformance';
+/** Registers the conformance kit, or a part of it, for one setup of Redis: most cases in parallel, the rest alone. */
+import { ALL_CASES, type ConformanceCase, registerConformance, sharesStore } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { openUnderTest } from './kit-parts.ts';
 import { WITHOUT_REDIS } from './servers.ts';
@@ -8,7 +8,11 @@ import { WITHOUT_REDIS } from './servers.ts';
 const MODEL_RUNS = 20;
 
 /** `start` returns the URL and a function that stops the server. */
-export function registerKit(title: string, start: () => Promise<{ url: string; stop(): Promise<void> }>): void {
+export function registerKit(
+  title: string,
+  start: () => Promise<{ url: string; stop(): Promise<void> }>,
+  cases: readonly ConformanceCase[] = ALL_CASES,
+): void {
   describe.skipIf(WITHOUT_REDIS)(title, () => {
     let server: { url: string; stop(): Promise<void> };
     beforeAll(async () => {
@@ -17,7 +21,7 @@ export function registerKit(title: string, start: () => Promise<{ url: string; s
     afterAll(() => server?.stop(), 30_000);
 
     const open = () => openUnderTest(server.url);
-    const [shared, alone] = [ALL_CASES.filter(sharesStore), ALL_CASES.filter((it) => !sharesStore(it))];
+    const [shared, alone] = [cases.filter(sharesStore), cases.filter((it) => !sharesStore(it))];
     registerConformance({ describe, it: it.concurrent, afterAll }, 'The store, in many calls at once,', open, {
       cases: shared,
       modelRuns: MODEL_RUNS,

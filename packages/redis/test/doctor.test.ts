@@ -58,7 +58,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
     return server.url.replace('redis://', 'redis://app:secret@');
   }
 
-  it('finds nothing to fix on a well-configured server, where an acknowledged write survives a power cut', async () => {
+  it('finds nothing to fix on a well-configured server, where an acknowledged write survives a power failure', async () => {
     const store = await openStore(await confinedLogin(), { prefix: 'tidemark', durability: 'require' });
     const { ok, durability, findings } = await store.doctor();
     expect(findings.filter(({ status }) => status !== 'ok')).toEqual([]);
@@ -66,7 +66,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
     expect(findings.length).toBeGreaterThan(12);
   });
 
-  it('warns of a login that may flush the server; one that may not can still use the whole store', async () => {
+  it('warns about a login that may flush the server; one that may not can still use the whole store', async () => {
     const open = await openStore(server.url);
     expect(await findingOf(open, 'login')).toMatchObject({
       status: 'warn',
@@ -124,7 +124,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
     });
   });
 
-  it('fails eviction, which discards acknowledged writes, and warns of it while memory has no limit', async () => {
+  it('fails eviction, which discards acknowledged writes, and warns about it while memory has no limit', async () => {
     const store = await openStore(server.url);
     await set('maxmemory-policy', 'allkeys-lru');
     expect(await findingOf(store, 'maxmemory-policy')).toMatchObject({ status: 'warn' });
@@ -156,7 +156,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
     });
   });
 
-  it('warns of clocks that disagree', async () => {
+  it('warns about clocks that disagree', async () => {
     const store = await openStore(server.url);
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 60_000 });
     onTestFinished(() => void vi.useRealTimers());
@@ -193,7 +193,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
       await replica?.stop();
     });
 
-    it('warns of writes that wait for no replica, and reports survival of a node loss only when all are waited for', async () => {
+    it('warns about writes that wait for no replica, and reports survival of a node loss only when all are waited for', async () => {
       const hasty = await openStore(server.url);
       expect(await findingOf(hasty, 'replicas')).toEqual({
         check: 'replicas',
@@ -235,7 +235,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
         check: 'role',
         status: 'fail',
         message: 'This server is a replica and takes no writes',
-        fix: 'Connect to the master, by a name that follows it',
+        fix: 'Connect to the master, with a host name that follows failovers',
       });
     });
   });

@@ -61,7 +61,9 @@ describe.skipIf(WITHOUT_REDIS)('eraseTenant', () => {
 });
 
 describe.skipIf(WITHOUT_REDIS)('redactEvent', () => {
-  it('leaves the payload in no key, whatever is appended meanwhile', { timeout: 60_000 }, async () => {
+  it("' removes the payload from every key, even if events are appended at the same time", {
+    timeout: 60_000,
+  }, async () => {
     const [prefix, client] = [newPrefix(), await plainClient()];
     const store = await openStore(sharedServer(), { prefix });
     const append = (from: number, to: number) =>

@@ -194,7 +194,7 @@ describe.skipIf(WITHOUT_REDIS)('a server that refuses', () => {
 });
 
 describe.skipIf(WITHOUT_REDIS)('more calls than may wait (GEN-3)', () => {
-  it('fail with OVERLOADED, and the others are carried out', async () => {
+  it("' fail with OVERLOADED, and the others are executed", async () => {
     const store = await openStore(sharedServer(), { timeoutMs: 25_000 });
     const calls = Array.from({ length: 12_000 }, (_, at) => store.kv.setField(`k${at}`, 'f', at));
     const outcomes = await Promise.allSettled(calls);

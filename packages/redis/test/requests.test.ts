@@ -37,7 +37,7 @@ describe.skipIf(WITHOUT_REDIS)('request ids', () => {
     expect((await kept()).toSorted()).toEqual(['long put', 'short put']);
   });
 
-  it('expire by themselves, five minutes after the last one was added', async () => {
+  it("' expire automatically, five minutes after the last one was added", async () => {
     const { kv, client, key } = await opened();
     await kv.put('k', { a: 1 }, { requestId: 'put' });
     await kv.delete('k');

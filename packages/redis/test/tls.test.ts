@@ -49,7 +49,7 @@ describe.skipIf(WITHOUT_REDIS)('over TLS', () => {
     watching.abort();
   });
 
-  it('is refused by a client that does not trust the authority, and says so', async () => {
+  it('is refused by a client that does not trust the authority, and the error says why', async () => {
     await expect(open({ cert, key })).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringMatching(/certificate/),
