@@ -1,6 +1,6 @@
 /**
- * The blobs primitive on JetStream: chunks under their own upload, then a record under the hash that names the upload.
- * Uploads that no record names are removed after a day.
+ * The blobs primitive on JetStream: the chunks of an upload are stored first, then a record under the blob's hash that
+ * refers to the upload. Uploads without a record are removed after a day.
  */
 import { TidemarkError } from '@tidemark/core';
 import {
@@ -29,7 +29,7 @@ export interface BlobParts {
   random: (length: number) => Uint8Array;
 }
 
-/** Published chunks that no record names yet, or for which this is unknown. */
+/** Published chunks to which no record is known to refer. */
 interface StagedUpload {
   upload: string;
   info: ReadonlyMap<string, Uint8Array>;
@@ -40,7 +40,7 @@ interface StagedUpload {
 /** The records of blobs have their own space and a single tenant, so that they can be listed across all tenants. */
 const SPACE = 'blobs' as RecordSpace;
 const EVERYBODY = 'all';
-/** Records of removals in progress, by upload. They let a later sweep finish a removal that a crash interrupted. */
+/** Records of removals in progress, by upload. A later sweep uses them to finish removals that a crash interrupted. */
 const NOTES = 'removals';
 const NOTED_FOR_MS = 24 * 60 * 60_000;
 const ABANDONED_AFTER_MS = 24 * 60 * 60_000;
@@ -81,16 +81,18 @@ export class NatsBlobs implements Blobs {
     };
   }
 
-  /** Writes a record that names the upload, or renews the existing record. */
+  /** Writes a record that refers to the upload, or renews the existing record. */
   async #keep(name: RecordName, staged: StagedUpload, call: EngineCall): Promise<boolean> {
     const { records, clock } = this.#parts;
     for (;;) {
       const renewedAt = fieldsOf({ renewedAt: clock() });
       const renewed = await records.write({ name, mode: 'merge', expect: { exists: true }, set: renewedAt }, call);
       if (renewed.applied) return true;
-      // A named upload is removed with its record. An upload this old may already be under removal as abandoned.
+      // An upload with a record is removed together with it. A sweep may already be removing an upload this old as
+      // abandoned.
       if (staged.isNamed || staged.startedAt < clock() - ABANDONED_AFTER_MS / 2) return false;
-      // Set before the write, whose outcome may stay unknown: an upload that may be named must not be discarded.
+      // Set before the write, because the outcome of the write may stay unknown and an upload to which a record may
+      // refer must not be discarded.
       staged.isNamed = true;
       const set = new Map([...staged.info, ...renewedAt]);
       if ((await records.write({ name, mode: 'merge', expect: { exists: false }, set }, call)).applied) return true;
@@ -107,15 +109,19 @@ export class NatsBlobs implements Blobs {
     const [record] = await this.#parts.records.get([nameOf(tenantId, sha256)], call);
     if (!record) return null;
     const range = { from, to: Math.min(to, Number(textOf(record, 'chunks'))) };
-    return this.#chunks(textOf(record, 'upload'), range, call);
+    return this.#chunks(nameOf(tenantId, sha256), textOf(record, 'upload'), range, call);
   }
 
-  async *#chunks(upload: string, { from, to }: ChunkRange, call: EngineCall): AsyncGenerator<Uint8Array> {
+  async *#chunks(
+    name: RecordName,
+    upload: string,
+    { from, to }: ChunkRange,
+    call: EngineCall,
+  ): AsyncGenerator<Uint8Array> {
     const reads: Promise<Uint8Array>[] = [];
     const read = async (at: number) => {
       const message = await this.#parts.messages.last(this.#chunk(upload, at), call);
-      if (!message)
-        throw new TidemarkError('UNAVAILABLE', `Chunk ${at} of an artifact is gone: it was removed while it was read`);
+      if (!message) throw await this.#missingChunk(name, upload, at, call);
       if (!isIntact(message.subject, message.headers, message.data)) throw corruptValue('artifact chunk', String(at));
       return new Uint8Array(message.data);
     };
@@ -127,6 +133,16 @@ export class NatsBlobs implements Blobs {
       }
       yield await reads[at - from]!;
     }
+  }
+
+  /**
+   * The record that names the chunks is always removed before them, so a missing chunk that a record still names was
+   * lost.
+   */
+  async #missingChunk(name: RecordName, upload: string, at: number, call: EngineCall): Promise<Error> {
+    const [record] = await this.#parts.records.get([name], call);
+    if (record && textOf(record, 'upload') === upload) return corruptValue('artifact chunk', String(at));
+    return new TidemarkError('UNAVAILABLE', `Chunk ${at} of an artifact is gone: it was removed while it was read`);
   }
 
   async info(tenantId: string, hashes: readonly string[], call: EngineCall): Promise<BlobInfo[]> {
@@ -164,12 +180,12 @@ export class NatsBlobs implements Blobs {
     return applied;
   }
 
-  /** Removes chunks that an interrupted removal left behind after it had removed the record. */
+  /** Removes chunks that an interrupted removal left behind after removing the record. */
   async #finishRemovals(call: EngineCall): Promise<void> {
     const { records } = this.#parts;
     const notes = await records.scan(SPACE, NOTES, { prefix: '', after: null, limit: 1_000 }, call);
     if (notes.length === 0) return;
-    // A removal in progress elsewhere may not have removed its record yet.
+    // Another process may be in the middle of a removal and may not have removed the record yet.
     const named = await this.#named(call);
     for (const { key: upload } of notes) {
       if (named.has(upload)) continue;
@@ -182,7 +198,7 @@ export class NatsBlobs implements Blobs {
     return this.#parts.records.clear(SPACE, EVERYBODY, nameOf(tenantId, '').key, call);
   }
 
-  /** Removes uploads whose process ended before it could name them. */
+  /** Removes uploads whose process ended before writing their record. */
   async #removeAbandoned(call: EngineCall): Promise<void> {
     const subjects = await this.#parts.messages.subjects(`${this.#uploads}.*.0`, call);
     const old = subjects
@@ -193,14 +209,14 @@ export class NatsBlobs implements Blobs {
     for (const upload of old) if (!named.has(upload)) await this.#remove(upload, call);
   }
 
-  /** Returns the uploads that a record names. */
+  /** Returns the uploads that have a record. */
   async #named(call: EngineCall): Promise<ReadonlySet<string>> {
     const named = new Set<string>();
     let after: string | null = null;
     do {
       const page = await this.#parts.records.scan(SPACE, EVERYBODY, { prefix: '', after, limit: 1_000 }, call);
       for (const record of page) {
-        // The upload that it names is unknown, so nothing can be removed as unnamed.
+        // The upload of a damaged record is unknown, so no upload is certain to be unreferenced.
         if (record.damaged) throw corruptValue('artifact', record.key.split('\0')[1]!);
         named.add(textOf(record, 'upload'));
       }

@@ -1,11 +1,12 @@
 /**
- * Checks for everything about the servers and streams that weakens durability, and how to fix it (GEN-6). A check that
- * cannot see its facts reports `unknown`.
+ * Reports every property of the servers and streams that weakens durability, and how to fix it (GEN-6). A check without
+ * the necessary information reports `unknown`.
  */
 import { type DoctorFinding, type Durability, TidemarkError } from '@tidemark/core';
 import { type EngineCall, shownUrl } from '@tidemark/core/engine';
 import type { Link } from './connection/link.ts';
 import { isOld, readSync, type SyncedServer } from './connection/sync.ts';
+import type { LostEnd } from './streams/stream-ends.ts';
 import { STREAM_KINDS, type StreamInfo, safeConfig, streamInfo, streamName, weaknessesOf } from './streams/streams.ts';
 
 type Finding = Omit<DoctorFinding, 'check'>;
@@ -16,6 +17,8 @@ interface Examined {
   version: string;
   streams: StreamInfo[];
   servers: SyncedServer[];
+  /** Streams that lost messages at their end. */
+  lost: readonly LostEnd[];
 }
 
 export interface Examination {
@@ -27,13 +30,15 @@ export async function examine(
   link: Link,
   prefix: string,
   monitoring: readonly string[],
+  lostEnds: (call: EngineCall) => Promise<LostEnd[]>,
   call: EngineCall,
 ): Promise<Examination> {
-  const [servers, streams] = await Promise.all([
+  const [servers, lost, streams] = await Promise.all([
     readSync(monitoring),
+    lostEnds(call),
     Promise.all(STREAM_KINDS.map((kind) => streamInfo(link, streamName(prefix, kind), call))),
   ]);
-  const examined: Examined = { prefix, version: link.version, streams, servers };
+  const examined: Examined = { prefix, version: link.version, streams, servers, lost };
   const findings: DoctorFinding[] = [
     { check: 'server version', ...serverVersion(examined) },
     { check: 'sync', ...sync(examined) },
@@ -47,8 +52,8 @@ export async function examine(
 }
 
 /**
- * Replicas count only if each syncs before it acknowledges. Otherwise acknowledged writes are lost when the whole
- * cluster loses power, or when a server returns without writes that it had acknowledged.
+ * Replicas count only if each of them syncs a write before acknowledging it. Otherwise acknowledged writes are lost
+ * when the whole cluster loses power, or when a server returns without writes that it had acknowledged.
  */
 function durabilityOf(examined: Examined): Durability {
   if (examined.streams.some(({ config }) => config.storage !== 'file')) return 'none';
@@ -143,15 +148,26 @@ function replicas({ streams }: Examined): Finding {
 
 /**
  * A server that finds a damaged block drops it and everything after it, and reports that only in its log. A stream that
- * has messages but no subjects could not rebuild its index: reads by subject find nothing there.
+ * has messages but no subjects could not rebuild its index, so reads by subject find nothing in it. A stream whose last
+ * sequence is lower than the recorded one lost its last messages.
  */
-function lostMessages({ streams }: Examined): Finding {
+function lostMessages({ streams, lost, prefix }: Examined): Finding {
   const damaged = streams.filter(({ state }) => state.lost || (state.messages > 0 && !state.num_subjects));
-  if (damaged.length === 0) return ok('none that the server tells of');
+  const dropped = damaged.map(({ config }) => config.name);
+  if (dropped.length === 0 && lost.length === 0) return ok('no losses detected');
+  const said = dropped.length === 0 ? [] : [`The server dropped damaged messages of ${dropped.join(', ')}`];
+  for (const { stream, keptSeq, lastSeq } of lost)
+    said.push(
+      `${stream} lost its last messages: it had reached ${keptSeq} and was at ${lastSeq} when the loss was detected`,
+    );
+  const accept =
+    lost.length === 0
+      ? ''
+      : `; to accept the loss, remove the recorded ends: nats stream purge ${prefix}-records --subject '${prefix}.records.ends.>' and nats stream purge ${prefix}-bytes --subject '${prefix}.bytes.ends.>'`;
   return {
     status: 'fail',
-    message: `The server dropped damaged messages of ${damaged.map(({ config }) => config.name).join(', ')}, and perhaps all after them`,
-    fix: 'Restore the streams from a backup (nats stream restore)',
+    message: `${said.join('; ')}; later messages may be lost too`,
+    fix: `Restore the streams from a backup (nats stream restore)${accept}`,
   };
 }
 
@@ -171,7 +187,7 @@ function lag({ streams }: Examined): Finding {
       fix: 'Bring back a majority of the servers',
     };
   if (behind.length === 0) return ok('every replica is current');
-  return { status: 'warn', message: behind.join('; '), fix: 'Bring the server back, or see why it cannot follow' };
+  return { status: 'warn', message: behind.join('; '), fix: 'Bring the server back, or find out why it cannot follow' };
 }
 
 function options({ prefix, streams }: Examined, at: number): Finding {
@@ -202,7 +218,7 @@ async function account(link: Link, call: EngineCall): Promise<Finding> {
   return {
     status: 'warn',
     message,
-    fix: 'Raise max_storage of the account, or delete runs: at the limit writes are refused',
+    fix: 'Increase max_storage of the account, or delete runs; at the limit, writes are refused',
   };
 }
 

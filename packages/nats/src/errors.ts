@@ -1,7 +1,7 @@
 /** Translates failures of NATS, and decides whether the write may have happened (GEN-8). */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 
-/** An error answer of JetStream, with its stable code. */
+/** An error response of JetStream, with its stable code. */
 export class RefusedByServer extends Error {
   override readonly name = 'RefusedByServer';
   readonly code: number;
@@ -12,22 +12,25 @@ export class RefusedByServer extends Error {
   }
 }
 
-/** No server received the request, as during a leader election: nothing was done. */
+/** No server received the request, for example during a leader election, so nothing was executed. */
 export class NobodyAnswers extends Error {
   override readonly name = 'NobodyAnswers';
 }
 
-/** The request was sent and no answer arrived: it may have been carried out. */
+/** The request was sent but no response arrived, so it may have been executed. */
 export class AnswerLost extends Error {
   override readonly name = 'AnswerLost';
 }
 
 export const NO_MESSAGE = 10037;
 export const WRONG_LAST_SEQUENCE = 10071;
-/** Also returned for a while by a member of a cluster that has not created its copy of a new stream yet. */
+/**
+ * The stream does not exist. A member of a cluster that has not created its copy of a new stream yet also returns this
+ * code for a while.
+ */
 export const NO_STREAM = 10059;
 export const STREAM_EXISTS = 10058;
-/** Returned by a single server. */
+/** The server cannot create replicas. Returned by a single server. */
 export const NO_REPLICAS = 10074;
 /** Another stream has the subjects, or another process created this stream between two checks of the server. */
 export const SUBJECTS_TAKEN = 10065;
@@ -37,11 +40,11 @@ export const NO_CONSUMER = 10014;
 /** Another message with the same id is being stored. */
 export const IN_PROCESS = 10158;
 
-/** Out of memory, storage or the limits of an account or stream. */
+/** Out of memory or storage, or over a limit of the account or stream. */
 const OUT_OF_ROOM = new Set([10002, 10023, 10028, 10047, 10077, 10122]);
-/** Errors of servers that may still be starting or electing a leader: nothing was done, and a retry may succeed. */
+/** Errors of servers that may still be starting or electing a leader. Nothing was executed, and a retry may succeed. */
 const NOT_NOW = new Set([
-  10005, // too few peers to place a stream on
+  10005, // too few peers for a stream
   10007, // not assigned
   10008, // the cluster is not available
   10009, // not the leader
@@ -59,12 +62,12 @@ const NOT_NOW = new Set([
 ]);
 const TOO_LARGE = 10054;
 
-/** Whether nothing was done and the same request may be retried. */
+/** Whether nothing was executed and the same request may be retried. */
 export function isPassing(error: unknown): boolean {
   return error instanceof NobodyAnswers || (error instanceof RefusedByServer && NOT_NOW.has(error.code));
 }
 
-/** Translates a failure for the caller; nothing was written. */
+/** Translates a failure for the caller. To be used only when nothing was written. */
 export function translate(error: unknown): unknown {
   if (isTidemarkError(error)) return error;
   if (error instanceof NobodyAnswers || error instanceof AnswerLost) return unavailable(error);
@@ -89,7 +92,7 @@ export function outcomeUnknown(cause: unknown): TidemarkError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new TidemarkError(
     'OUTCOME_UNKNOWN',
-    `The acknowledgement of the write was lost (${why}); send it again to learn what became of it`,
+    `The acknowledgement of the write was lost (${why}); retry it to find out its outcome`,
     { cause },
   );
 }

@@ -1,20 +1,23 @@
 /**
  * The journal primitive on JetStream: one subject per journal, one message per commit, published with the sequence of
- * the previous commit as a condition. So the server itself keeps sequences dense and accepts one writer; keys are
- * checked against an index of all of them.
+ * the previous commit as a condition. The server itself therefore accepts only one writer at a time, and sequences have
+ * no gaps. Keys are checked against an index of all keys.
  */
 import {
   decodeCursor,
   type EngineCall,
   encodeCursor,
   type Journal,
+  type JournalBeginning,
   type JournalCommit,
   type JournalEntry,
+  type JournalFeedItem,
   type JournalHead,
   type JournalName,
   type JournalOutcome,
   type JournalRange,
   type JournalRestore,
+  type JournalRewrite,
   type JournalSpace,
   KeyedMutex,
   LruMap,
@@ -26,6 +29,7 @@ import {
 import { outcomeUnknown } from './errors.ts';
 import {
   type CommitHead,
+  encodeCarried,
   encodeCommit,
   encodeRestore,
   hashOfKey,
@@ -39,13 +43,14 @@ import type { Heads } from './journal/heads.ts';
 import type { JournalIndex } from './journal/journal-index.ts';
 import { idOf } from './journal/journal-names.ts';
 import { type JournalReader, REMOVED, subjectOfJournal } from './journal/journal-reader.ts';
+import { noticeHeaders, noticesFollow, noticesOf, noticesToCarry } from './journal/notices.ts';
 import { rewriteEntry } from './journal/rewriting.ts';
-import { HEADER, headerJson } from './messages/headers.ts';
+import { HEADER, type HeaderValues, headerJson } from './messages/headers.ts';
 import type { StoredMessage } from './messages/messages.ts';
 import type { Writer } from './messages/writer.ts';
 import { nameOfSubject } from './streams/subjects.ts';
 
-/** A stream of journals. Runs are separate from other journals because they are listed and have a feed. */
+/** A stream of journals. Runs have their own stream because they are listed and have a feed. */
 export interface JournalPart {
   reader: JournalReader;
   writer: Writer;
@@ -84,8 +89,8 @@ export class NatsJournal implements Journal {
     return this.#journalMutex.run(id, call, async () => {
       let index = this.#indexes.get(id);
       if (!index) {
-        // Writes to a journal that is expected to be new without reading it; the server refuses the commit if it is
-        // not.
+        // Writes to a journal that is expected to be new without reading it. If the journal exists, the server refuses
+        // the commit.
         index = await this.#part(name.space).reader.index(name, commit.known === 0 ? 'empty' : 'whole', call);
         this.#indexes.set(id, index);
       }
@@ -108,7 +113,7 @@ export class NatsJournal implements Journal {
     });
   }
 
-  /** Publishes the commit and returns its time, or `null` when another writer was first. */
+  /** Publishes the commit and returns its time, or `null` if another writer was faster. */
   async #publish(
     name: JournalName,
     index: JournalIndex,
@@ -134,7 +139,7 @@ export class NatsJournal implements Journal {
     return time;
   }
 
-  /** Returns the current state of the journal, which is why the commit was refused. */
+  /** Returns the current state of the journal, which explains why the commit was refused. */
   async #refusal(
     name: JournalName,
     index: JournalIndex,
@@ -190,7 +195,7 @@ export class NatsJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { expectedSeq, expectedRewrites, keepsName, ...call }: RemoveOptions,
+    { expectedSeq, expectedRewrites, keepsName, notice, ...call }: RemoveOptions,
   ): Promise<number> {
     const { reader, writer } = this.#part(name.space);
     const subject = subjectOfJournal(reader.subject, name);
@@ -199,22 +204,26 @@ export class NatsJournal implements Journal {
       const spilledUpTo = await reader.spill.writtenUpTo(call);
       const { head, last, rewrites, restoring } = await reader.headWithPosition(name, call);
       if (head === null) {
-        // An interrupted removal may have left messages before the end.
+        // An interrupted removal may have left messages that precede the end marker.
         if (last > 0) await reader.removeBefore(name, last, spilledUpTo, call);
         return 0;
       }
       if (expectedSeq !== undefined && restoring) return 0;
       if (expectedSeq !== undefined && head.seq !== expectedSeq) throw seqConflict(name.name, expectedSeq, head.seq);
       if (expectedRewrites !== undefined && rewrites !== expectedRewrites) throw rewritten(name.name, rewrites);
+      const carried = rewrites > 0 || restoring ? await noticesToCarry(reader, name, call) : [];
       const headers = {
         [HEADER.end]: tombstone === null ? REMOVED : headerJson(tombstone),
         [HEADER.kept]: keepsName ? '1' : undefined,
         [HEADER.rewrites]: rewritesHeader(rewrites),
         [HEADER.name]: subject.hashed ? headerJson([name.tenantId, name.name]) : undefined,
+        ...noticeHeaders(notice, carried),
       };
-      const published = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
+      const content = await reader.fitting(subject.text, headers, encodeCarried(carried), writer.largestBody, call);
+      const published = await writer.publish({ subject: subject.text, expected: last, ...content }, call);
       if (published === null) continue;
-      // The end is stored first: a crash from here on leaves bytes behind, never half a journal.
+      // The end marker is stored first, so that a crash after this point may leave messages behind but never a part of
+      // the journal.
       await reader
         .removeBefore(name, published, spilledUpTo, call)
         .catch((error) => Promise.reject(outcomeUnknown(error)));
@@ -223,7 +232,7 @@ export class NatsJournal implements Journal {
     }
   }
 
-  /** Each step is a message. Its tombstone hides it until the last step, which is an ordinary commit. */
+  /** Stores each step as a message. A tombstone hides the message until the last step, which is an ordinary commit. */
   restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean> {
     const id = idOf(name);
     const { reader, writer } = this.#part(name.space);
@@ -231,7 +240,7 @@ export class NatsJournal implements Journal {
       const { head, tombstone, last, rewrites, restoring } = await reader.headWithPosition(name, call);
       const isKnown = tombstone === step.known.tombstone && (restoring ? head!.seq : 0) === step.known.seq;
       if (!isKnown || (head && !restoring)) return false;
-      // Parts stay: some may belong to another process that is restoring the same journal.
+      // Spilled parts stay, because some may belong to another process that is restoring the same journal.
       if (!restoring && last > 0) await reader.removeBefore(name, last, null, call);
       this.#indexes.delete(id);
       const subject = subjectOfJournal(reader.subject, name);
@@ -242,14 +251,43 @@ export class NatsJournal implements Journal {
         subject.hashed ? name : null,
         { tombstone: step.tombstone, first, isLast: step.isLast },
       );
-      const content = await reader.fitting(subject.text, headers, body, writer.largestBody, call);
+      const noticed = { ...headers, ...noticeHeaders(step.isLast ? step.notice : undefined, []) };
+      const content = await reader.fitting(subject.text, noticed, body, writer.largestBody, call);
       const published = await writer.publish({ subject: subject.text, expected: last, ...content }, call);
       if (published !== null && step.isLast) this.announce(name);
       return published !== null;
     });
   }
 
-  rewrite(name: JournalName, seq: number, body: { from: string; to: string }, call: EngineCall): Promise<boolean> {
+  /**
+   * Publishes an ordinary commit after the end marker of the removed journal, on the condition that the marker is still
+   * the last message.
+   */
+  begin(name: JournalName, beginning: JournalBeginning, call: EngineCall) {
+    const id = idOf(name);
+    const { reader, writer } = this.#part(name.space);
+    return this.#journalMutex.run(id, call, async () => {
+      const { head, tombstone, last, rewrites: before } = await reader.headWithPosition(name, call);
+      if (head !== null || tombstone !== beginning.tombstone) return null;
+      await reader.removeBefore(name, last, null, call);
+      this.#indexes.delete(id);
+      const { state, entries } = beginning;
+      const subject = subjectOfJournal(reader.subject, name);
+      const [time, rewrites] = [this.#clock(), before + 1];
+      const { headers, body } = encodeCommit(
+        { head: { firstSeq: 1, count: entries.length, time, createdAt: time, rewrites }, state, entries },
+        entries.map(({ key }) => hashOfKey(key)),
+        subject.hashed ? name : null,
+      );
+      const content = await reader.fitting(subject.text, headers, body, writer.largestBody, call);
+      const published = await writer.publish({ subject: subject.text, expected: last, ...content }, call);
+      if (published === null) return null;
+      this.announce(name);
+      return { time, rewrites };
+    });
+  }
+
+  rewrite(name: JournalName, seq: number, body: JournalRewrite, call: EngineCall): Promise<boolean> {
     const id = idOf(name);
     return this.#journalMutex.run(id, call, () => {
       this.#indexes.delete(id);
@@ -308,34 +346,49 @@ export class NatsJournal implements Journal {
     return this.#part(space).heads.list(space, range, call);
   }
 
-  async feed(space: JournalSpace, after: string | null, limit: number, call: EngineCall) {
+  async feed(space: JournalSpace, after: string | null, limit: number, call: EngineCall, notices = false) {
     const { reader } = this.#part(space);
-    let [streamSeq, skip] = after === null ? [0, 0] : decodeCursor<[number, number]>(after, isFeedCursor);
-    const found: { cursor: string; name: JournalName; entry: JournalEntry }[] = [];
-    for await (const message of reader.allAfter(skip > 0 ? streamSeq : streamSeq + 1, call)) {
-      if (message.seq !== streamSeq) skip = 0;
+    const start = after === null ? NO_CURSOR : decodeCursor<number[]>(after, isFeedCursor);
+    let [streamSeq, skip = 0, told = 0] = start as [number, number?, number?];
+    const found: JournalFeedItem[] = [];
+    for await (const message of reader.allAfter(skip + told > 0 ? streamSeq : streamSeq + 1, call)) {
+      if (message.seq !== streamSeq) [skip, told] = [0, 0];
       streamSeq = message.seq;
       const commit = readCommitHead(message.headers);
-      if (!commit) continue;
+      const texts = notices ? await noticesOf(reader, message, call) : [];
+      if (!commit && texts.length === 0) continue;
       const named = nameOfSubject(reader.subject, message.subject, message.headers[HEADER.name]);
       if (named.space !== space) continue;
       const name = { space, tenantId: named.tenantId, name: named.name };
-      reader.rememberBefore(name, commit, Number(message.headers[HEADER.expected]));
-      const { count, entries } = await this.#fedBy(name, message, commit, skip, limit - found.length, call);
-      for (const [at, entry] of entries.entries()) {
-        // Inside a commit, the cursor counts the entries returned from it; after the commit, it is only the commit's
-        // position.
-        const cursor = encodeCursor([streamSeq, skip + at + 1 === count ? 0 : skip + at + 1]);
-        found.push({ cursor, name: { ...name }, entry });
+      if (commit) reader.rememberBefore(name, commit, Number(message.headers[HEADER.expected]));
+      const count = commit ? fedCount(message.headers, commit) : 0;
+      // Within a message, the cursor counts the entries and notices already returned from it. After the message, the
+      // cursor is only the message's position.
+      const cursor = () => {
+        if (skip === count && told === texts.length) return encodeCursor([streamSeq, 0]);
+        return encodeCursor(told === 0 ? [streamSeq, skip] : [streamSeq, skip, told]);
+      };
+      const tell = () => {
+        while (told < texts.length && found.length < limit) {
+          const notice = texts[told++]!;
+          found.push({ cursor: cursor(), name: { ...name }, notice });
+        }
+      };
+      if (!noticesFollow(message.headers)) tell();
+      const left = Math.min(limit - found.length, count - skip);
+      for (const entry of commit && left > 0 ? await this.#fedBy(name, message, commit, skip, left, call) : []) {
+        skip++;
+        found.push({ cursor: cursor(), name: { ...name }, entry });
       }
+      if (noticesFollow(message.headers)) tell();
       if (found.length === limit) break;
     }
     return found;
   }
 
   /**
-   * Returns the entries of a commit in the feed after the first `skip`. The last step of a restore yields the whole
-   * journal.
+   * Returns the entries that a commit adds to the feed, except the first `skip` entries. The last step of a restore
+   * yields the whole journal.
    */
   async #fedBy(
     name: JournalName,
@@ -344,15 +397,14 @@ export class NatsJournal implements Journal {
     skip: number,
     limit: number,
     call: EngineCall,
-  ): Promise<{ count: number; entries: JournalEntry[] }> {
+  ): Promise<JournalEntry[]> {
     const { reader } = this.#part(name.space);
     if (restoredFrom(message.headers) === null) {
       const body = await reader.bodyOf(message, call);
-      return { count: commit.count, entries: body ? readEntries(commit, body).slice(skip, skip + limit) : [] };
+      return body ? readEntries(commit, body).slice(skip, skip + limit) : [];
     }
-    const count = commit.firstSeq + commit.count - 1;
-    const entries = await reader.read(name, skip, Math.min(limit, count - skip), undefined, call);
-    return { count, entries: entries.filter(({ seq }) => seq <= count) };
+    const entries = await reader.read(name, skip, limit, undefined, call);
+    return entries.filter(({ seq }) => seq <= fedCount(message.headers, commit));
   }
 
   wait(space: JournalSpace, name: JournalName | null, call: EngineCall): Promise<void> {
@@ -372,8 +424,8 @@ export class NatsJournal implements Journal {
 }
 
 /**
- * Returns the head of a step. Its times are those of its entries, and in the last step those of the whole journal.
- * `before` is its `rewrites` so far.
+ * Returns the head of a step. Its times are the times of its entries, or in the last step the times of the whole
+ * journal. `before` is the journal's `rewrites` so far.
  */
 function restoredHead({ head, entries, isLast }: JournalRestore, before: number): CommitHead {
   const firstSeq = entries[0]?.seq ?? head.seq + 1;
@@ -384,6 +436,20 @@ function restoredHead({ head, entries, isLast }: JournalRestore, before: number)
 /** The position of an absent journal. */
 const NO_POSITION = { seq: 0, rewrites: 0 };
 
+/** The number of entries that a commit yields in the feed. */
+function fedCount(headers: HeaderValues, { firstSeq, count }: CommitHead): number {
+  return restoredFrom(headers) === null ? count : firstSeq + count - 1;
+}
+
+const NO_CURSOR = [0, 0];
+
+/**
+ * The sequence of a message. If the message is not finished, also the numbers of entries and notices already returned
+ * from it.
+ */
 function isFeedCursor(values: unknown[]): boolean {
-  return values.length === 2 && values.every((value) => Number.isSafeInteger(value) && (value as number) >= 0);
+  return (
+    (values.length === 2 || values.length === 3) &&
+    values.every((value) => Number.isSafeInteger(value) && (value as number) >= 0)
+  );
 }

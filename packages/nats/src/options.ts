@@ -1,16 +1,17 @@
 /** The options of the NATS store. */
 import type { Authenticator, TlsOptions } from '@nats-io/nats-core';
 import { invalidArgument, type StoreOptions } from '@tidemark/core';
-import { checkInteger, type UrlReadings } from '@tidemark/core/engine';
+import { checkInteger, invalidUrl, type UrlReadings } from '@tidemark/core/engine';
 
 export interface NatsOptions extends StoreOptions {
   /**
-   * `nats://user:password@host:port`, or `tls://` for servers that must offer TLS. Several servers of a cluster are separated by commas. The query may contain
-   * `prefix`, `replicas` and `monitoring`: `?prefix=app&replicas=3`.
+   * `nats://user:password@host:port`, or `tls://` for servers that must offer TLS. Separate several servers of a
+   * cluster by commas. The query may contain `prefix`, `replicas`, `monitoring` and `upgrade`:
+   * `?prefix=app&replicas=3`.
    */
   url: string;
   /**
-   * The start of the name of every stream and subject, so that several stores can share an account. Default `tidemark`.
+   * Prefix of all stream and subject names, so that several stores can share an account. Default `tidemark`.
    */
   prefix?: string;
   /** Number of replicas of each new stream. Default 3 in a cluster, 1 on a single server. */
@@ -22,10 +23,13 @@ export interface NatsOptions extends StoreOptions {
    * Default: TLS if the server offers it.
    */
   tls?: TlsOptions;
-  /** The monitoring address of each server (`http://host:8222`). Without it the doctor cannot see when servers sync. */
+  /**
+   * The monitoring address of each server (`http://host:8222`). Without it, the doctor cannot determine when servers
+   * sync.
+   */
   monitoring?: readonly string[];
   /**
-   * `require` makes opening fail with `DURABILITY_TOO_WEAK` on servers where a power cut could lose an acknowledged
+   * `require` makes opening fail with `DURABILITY_TOO_WEAK` on servers where a power failure could lose an acknowledged
    * write. By default the store opens anyway; `doctor` reports the weakness.
    */
   durability?: 'require';
@@ -33,8 +37,8 @@ export interface NatsOptions extends StoreOptions {
 
 const DEFAULT_PREFIX = 'tidemark';
 
-/** Options that are also read from the query of the URL. */
-export const URL_OPTIONS: UrlReadings = { prefix: 'text', replicas: 'number', monitoring: 'list' };
+/** Options that may also be set in the query of the URL. */
+export const URL_OPTIONS: UrlReadings = { prefix: 'text', replicas: 'number', monitoring: 'list', upgrade: 'switch' };
 
 export function checkPrefix(prefix: string | undefined): string {
   if (prefix === undefined) return DEFAULT_PREFIX;
@@ -73,7 +77,7 @@ function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Without the text, which is a secret.
+    // The error does not include the text, because the text contains a password.
     throw invalidArgument('url', 'a URL whose login has valid percent escapes');
   }
 }
@@ -81,5 +85,5 @@ function decodePercent(text: string): string {
 function parseAddress(part: string, url: string): URL {
   const address = URL.parse(`nats://${part.replace(/(?<!\/)\/+$/, '')}`);
   if (address && address.hostname !== '') return address;
-  throw invalidArgument('url', 'a URL such as nats://localhost:4222', url);
+  throw invalidUrl('a URL such as nats://localhost:4222', url);
 }

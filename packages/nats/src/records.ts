@@ -1,7 +1,7 @@
 /**
- * The records primitive on JetStream: one subject per record. Its last message is the record, and that message's
- * sequence is the revision. A step reads, decides and publishes on the condition that the revision has not changed.
- * Times are those of the writer's clock.
+ * The records primitive on JetStream: one subject per record. The last message of the subject is the record, and the
+ * sequence of that message is the revision. A step reads, decides and publishes on the condition that the revision has
+ * not changed. Times come from the writer's clock.
  */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import {
@@ -57,7 +57,10 @@ const MAX_TRIES = 200;
 const EAGER_TRIES = 8;
 /** Number of records that a scan reads at a time. */
 const SCAN_STEP = 200;
-/** Most request ids in a message: more than must be remembered, so that they leave in groups. */
+/**
+ * The maximum number of request ids in a message. It is larger than the number to remember, so that ids are moved out
+ * of the record in groups.
+ */
 const MOST_REQUESTS = 2 * REMEMBERED_REQUESTS;
 
 export interface RecordParts {
@@ -65,7 +68,7 @@ export interface RecordParts {
   messages: Messages;
   writer: Writer;
   spill: Spill;
-  /** Request ids that have left their record; absent for the records that are such ids themselves. */
+  /** Stores request ids that no longer fit in their record. Absent for the records that store such ids. */
   kept?: KeptRequests;
   /** The records of the space `requests`, in their own stream. */
   requests?: NatsRecords;
@@ -88,7 +91,7 @@ export class NatsRecords implements Records {
     return this.#homeOf(names[0]).#reader.get(names, call);
   }
 
-  /** Returns the records that hold a name. */
+  /** Returns the records primitive that holds a name. */
   #homeOf(name: RecordName | undefined): NatsRecords {
     return name?.space === 'requests' ? (this.#parts.requests ?? this) : this;
   }
@@ -103,8 +106,8 @@ export class NatsRecords implements Records {
     if (home !== this) return home.write(write, call);
     const subject = this.#reader.subjectOf(write.name);
     return this.#subjectMutex.run(subject.text, call, async () => {
-      // The cached record is good enough for a write, which the server refuses if it is outdated. A refusal is never
-      // based on it.
+      // A cached record is sufficient for a write, because the server refuses the write if the cached record is
+      // outdated. A cached record is never a reason to refuse a write here.
       const seen = this.#reader.seen(subject);
       const quick = seen && (await this.#attempt(write, subject, seen, false, call));
       if (quick) return quick;
@@ -122,8 +125,8 @@ export class NatsRecords implements Records {
   }
 
   /**
-   * Decides and publishes. Returns `null` when another writer was faster, or when a refusal would be based on a cached
-   * record.
+   * Decides and publishes. Returns `null` if another writer was faster, or if a condition fails on a cached record,
+   * which may be outdated.
    */
   async #attempt(
     write: RecordWrite,
@@ -154,7 +157,7 @@ export class NatsRecords implements Records {
     return { applied: true, record: this.#reader.copy(state), existed };
   }
 
-  /** Whether this request was already carried out. */
+  /** Whether this request was already executed. */
   async #isAnswered(
     { name, requestId, requestIsNew }: RecordWrite,
     { requests }: Found,
@@ -166,7 +169,8 @@ export class NatsRecords implements Records {
   }
 
   /**
-   * Returns the request ids for the next message, a record or its end. Ids that leave are kept before it is written.
+   * Returns the request ids for the next message of a record or of its end marker. Ids that no longer fit are stored
+   * elsewhere before that message is written.
    */
   async #requestsAfter(
     { name, requestId }: RecordWrite,
@@ -222,8 +226,9 @@ export class NatsRecords implements Records {
   }
 
   /**
-   * Returns a function that removes the spilled parts of the version that is about to be replaced. Their last sequence
-   * is read before the new version is published: a later read could include, and remove, the parts of a newer writer.
+   * Returns a function that removes the spilled parts of the version that is about to be replaced. The last sequence of
+   * the parts is read before the new version is published, because a later read could include the parts of a newer
+   * writer, which would then be removed.
    */
   async #spilledBefore(subject: Subject, spilled: boolean, call: EngineCall): Promise<() => Promise<void>> {
     if (!spilled) return async () => {};
@@ -233,8 +238,8 @@ export class NatsRecords implements Records {
   }
 
   /**
-   * Checks all conditions first, then applies the writes in order, each conditional again: there is no transaction over
-   * several subjects.
+   * Checks all conditions first, then applies the writes in order. Each write repeats its condition, because there are
+   * no transactions over several subjects.
    */
   async batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
     const records = await Promise.all(writes.map(({ name }) => this.#find(name, call)));
@@ -252,10 +257,10 @@ export class NatsRecords implements Records {
       try {
         const outcome = await this.write(write, call);
         outcomes.push(outcome);
-        // Another writer was faster: later writes depend on this one.
+        // Another writer was faster. Stop, because later writes depend on this one.
         if (!outcome.applied) break;
       } catch (error) {
-        // The writes before this one are stored, even if it is not.
+        // The earlier writes are stored, even if this one is not.
         throw outcomes.length > 0 && !isTidemarkError(error, 'OUTCOME_UNKNOWN') ? outcomeUnknown(error) : error;
       }
     }
@@ -285,7 +290,8 @@ export class NatsRecords implements Records {
   }
 
   /**
-   * Yields the records that the mirror lists, a step at a time. Some are removed, or have expired, when they are read.
+   * Yields the records that the mirror lists, a step at a time. Some of them turn out to be removed or expired when
+   * they are read.
    */
   async #scan<Listed extends { key: string }>(
     space: RecordSpace,
@@ -316,7 +322,7 @@ export class NatsRecords implements Records {
   watch(space: RecordSpace, tenantId: string, prefix: string, signal: AbortSignal): AsyncIterable<RecordChange> {
     const { link, messages } = this.#parts;
     const queue = new ChangeQueue(signal);
-    // Spilled bodies take time to read: later changes wait for them.
+    // Spilled bodies take time to read. Later changes wait for them to keep the order.
     let pending = Promise.resolve();
     const follower = new Follower(link, {
       messages,
@@ -340,7 +346,7 @@ export class NatsRecords implements Records {
     const { end } = readRecordHead(message.headers);
     if (end !== null) return { key, type: end, record: null };
     const state = await this.#reader.stateOf(message, {});
-    // Its parts were removed with a newer version, which will be reported itself.
+    // The parts were removed because a newer version was stored. The newer version is reported separately.
     return state && { key, type: 'put', record: this.#reader.copy(state) };
   }
 
@@ -350,7 +356,8 @@ export class NatsRecords implements Records {
     for (const { name, revision, hasRequests } of this.#mirror.expired(limit)) {
       const { requests } = hasRequests ? await this.#find(name, call) : { requests: NO_REQUESTS };
       const expired = { revision, requests, spilled: true };
-      // Refused when the record was written again since; the state read before does not matter then.
+      // The server refuses this if the record was written again in the meantime. The state that was read does not
+      // matter then.
       if ((await this.#end(name, this.#reader.subjectOf(name), expired, 'expire', call)) !== null) removed++;
     }
     return removed;
@@ -370,8 +377,8 @@ export class NatsRecords implements Records {
       const subject = this.#reader.subjectOf(name);
       this.#reader.forget(subject);
       const seq = await this.#end(name, subject, { revision, requests: NO_REQUESTS, spilled: true }, 'delete', call);
-      // A record written meanwhile is found again. Versions before the delete marker are purged at once: they hold its
-      // content.
+      // If the record was written in the meantime, a later pass finds it. Versions before the delete marker are purged
+      // at once, because they contain its data.
       if (seq !== null) await messages.purge(subject.text, seq, call);
     }
     if (found.length === 0) {
@@ -381,7 +388,7 @@ export class NatsRecords implements Records {
     return found.map(({ key }) => key);
   }
 
-  /** Removes the delete markers of records under a prefix, all of which are removed. */
+  /** Removes the delete markers under a prefix whose records are all removed. */
   async clear(space: RecordSpace, tenantId: string, prefix: string, call: EngineCall): Promise<void> {
     await this.#mirror.caughtUp(call);
     await removeMarkers(this.#parts.messages, this.#mirror.markersUnder(space, tenantId, prefix), call);
@@ -397,7 +404,7 @@ export class NatsRecords implements Records {
   }
 }
 
-/** Ignores the failure: the next version removes the parts, and the write itself is stored. */
+/** Ignores the failure: the write itself is stored, and the next version removes the parts. */
 function ignore(): void {}
 
 async function* stopping(changes: AsyncIterable<RecordChange>, stop: () => void): AsyncIterable<RecordChange> {

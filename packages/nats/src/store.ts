@@ -4,6 +4,7 @@ import {
   artifactSweep,
   assembleStore,
   type Blobs,
+  ChainMarker,
   Cleaner,
   type EngineCall,
   type Journal,
@@ -31,6 +32,8 @@ import { Writer } from './messages/writer.ts';
 import { checkPrefix, checkReplicas, type NatsOptions, URL_OPTIONS } from './options.ts';
 import { KeptRequests } from './records/kept-requests.ts';
 import { NatsRecords } from './records.ts';
+import { raiseMarker, readMarker } from './streams/store-format.ts';
+import { type LostEnd, StreamEnds, type StreamPart } from './streams/stream-ends.ts';
 import { prepareStreams, type StreamKind, streamName, streamSubject } from './streams/streams.ts';
 
 /**
@@ -54,8 +57,11 @@ export async function natsStore(options: string | NatsOptions): Promise<Store> {
   const link = await Link.open(given, context.timeoutMs);
   try {
     await link.requireJetStream({ deadline: Date.now() + context.timeoutMs });
-    await prepareStreams(link, prefix, replicas, { deadline: Date.now() + OPEN_WITHIN_MS });
-    return await assemble(context, link, prefix, given);
+    const call = { deadline: Date.now() + OPEN_WITHIN_MS };
+    await prepareStreams(link, prefix, replicas, call);
+    if (given.upgrade) await raiseMarker(link, prefix, call);
+    const read = () => readMarker(link, prefix, { deadline: Date.now() + context.timeoutMs });
+    return await assemble(context, link, prefix, given, new ChainMarker(await read(), read));
   } catch (error) {
     await link.close();
     throw translate(error);
@@ -70,13 +76,20 @@ export function openUrl(url: string, options: Omit<NatsOptions, 'url'>): Promise
 /** Allows a cluster to elect a leader for every new stream. */
 const OPEN_WITHIN_MS = 30_000;
 
-async function assemble(context: StoreContext, link: Link, prefix: string, options: NatsOptions): Promise<Store> {
-  const look = (call: EngineCall) => examine(link, prefix, options.monitoring ?? [], call);
-  const first = await look({ deadline: Date.now() + OPEN_WITHIN_MS });
+async function assemble(
+  context: StoreContext,
+  link: Link,
+  prefix: string,
+  options: NatsOptions,
+  marker: ChainMarker,
+): Promise<Store> {
+  const look = (lostEnds: (call: EngineCall) => Promise<LostEnd[]>, call: EngineCall) =>
+    examine(link, prefix, options.monitoring ?? [], lostEnds, call);
+  const first = await look(async () => [], { deadline: Date.now() + OPEN_WITHIN_MS });
   if (options.durability === 'require') requireDurability(first);
   let { durability } = first;
   const { clock, random } = context;
-  const part = (kind: StreamKind) => {
+  const part = (kind: StreamKind): StreamPart => {
     const messages = new Messages(link, streamName(prefix, kind), streamSubject(prefix, kind));
     return { messages, writer: new Writer(link, messages, random) };
   };
@@ -84,8 +97,7 @@ async function assemble(context: StoreContext, link: Link, prefix: string, optio
   const spill = new Spill(bytes.messages, bytes.writer, random);
   const checkpoints = new Checkpoints(bytes.messages, bytes.writer);
   const signals = new Signals();
-  const journalPart = (kind: 'runs' | 'journals'): JournalPart => {
-    const { messages, writer } = part(kind);
+  const journalPart = ({ messages, writer }: StreamPart): JournalPart => {
     const reader = new JournalReader(link, messages, spill, checkpoints);
     const heads = new Heads(
       link,
@@ -95,17 +107,22 @@ async function assemble(context: StoreContext, link: Link, prefix: string, optio
     );
     return { reader, writer, heads };
   };
-  const [runs, others] = [journalPart('runs'), journalPart('journals')];
+  const [ofRuns, ofOthers] = [part('runs'), part('journals')];
+  const [runs, others] = [journalPart(ofRuns), journalPart(ofOthers)];
   const journal: NatsJournal = new NatsJournal(runs, others, signals, context);
   const requests = part('requests');
+  const ofRecords = part('records');
   const records = new NatsRecords({
     link,
-    ...part('records'),
+    ...ofRecords,
     spill,
     clock,
     kept: new KeptRequests({ ...requests, clock }),
     requests: new NatsRecords({ link, ...requests, spill, clock }),
   });
+  const ends = new StreamEnds(records, { runs: ofRuns, journals: ofOthers, bytes, records: ofRecords });
+  // A store that has lost messages opens like any other; `doctor` reports the loss.
+  await ends.check({ deadline: Date.now() + context.timeoutMs }).catch(() => {});
   const blobs = new NatsBlobs({ ...bytes, records, clock, random });
   const ports = {
     journal: translating<Journal>(journal),
@@ -117,13 +134,25 @@ async function assemble(context: StoreContext, link: Link, prefix: string, optio
     (call, limit) => records.removeExpired(limit, call),
     (call, limit) => records.removeMarkers(limit, call),
     artifactSweep(artifacts, clock),
+    async (call) => {
+      await ends.keep(call);
+      return 0;
+    },
   ]);
-  const keyedRuns = new KeyedRuns(ports.journal, ports.records);
+  const keyedRuns = new KeyedRuns(ports.journal, ports.records, marker.current);
   return assembleStore(context, {
     backend: 'nats',
     version: link.version,
-    can: { 'runs.denseSequences': true, 'runs.feed': true, 'runs.redaction': true, 'kv.watch': true, reopen: true },
+    can: {
+      'runs.denseSequences': true,
+      'runs.feed': true,
+      'runs.redaction': true,
+      'runs.notices': true,
+      'kv.watch': true,
+      reopen: true,
+    },
     durability: () => durability,
+    chainFormat: marker.current,
     runs: keyedRuns,
     kv: ports.records,
     agents: keyedAgents(ports.journal, ports.records, context),
@@ -131,12 +160,14 @@ async function assemble(context: StoreContext, link: Link, prefix: string, optio
     tenancy: keyedTenancy(ports.journal, ports.records, ports.blobs, artifacts, keyedRuns),
     ping: (call: EngineCall) => link.ping(call),
     doctor: async (call) => {
-      const examination = await look(call);
+      const examination = await look((within) => ends.lost(within), call);
       durability = examination.durability;
       return examination;
     },
     close: async () => {
       await cleaner.stop();
+      // Only the doctor needs the recorded ends, so an unreachable server must not delay closing.
+      if (link.isConnected) await ends.keep({ deadline: Date.now() + context.timeoutMs }).catch(() => {});
       runs.heads.stop();
       others.heads.stop();
       records.stop();

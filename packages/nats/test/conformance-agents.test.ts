@@ -1,5 +1,7 @@
 /** The conformance kit on one server, for agents. */
+import { ALL_CASES } from '@tidemark/conformance';
 import { registerKit } from './kit.ts';
 import { onSharedServer } from './servers.ts';
 
-registerKit('On one server', onSharedServer, (domain) => domain === 'agents');
+const cases = ALL_CASES.filter(({ domain }) => domain === 'agents');
+registerKit('On one server', onSharedServer, cases);

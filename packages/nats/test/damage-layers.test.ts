@@ -2,7 +2,7 @@
 import { connect } from '@nats-io/transport-node';
 import { expect, it } from 'vitest';
 import { checkLayer, fillLayers, LAYERS, type Layer } from '../../../faults/damage-layers.ts';
-import { HEADER, headersFor, readHeaders } from '../src/messages/headers.ts';
+import { HEADER, headersFor, parseHeaders } from '../src/messages/headers.ts';
 import { parseServers } from '../src/options.ts';
 import { streamName } from '../src/streams/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
@@ -29,7 +29,7 @@ async function change(url: string, prefix: string, layer: Layer): Promise<boolea
     const body = Buffer.from(message?.data ?? '', 'base64').toString('latin1');
     const isIt = layer === 'artifact' || message?.subject.endsWith('.default.sick');
     if (!message || !isIt || !body.includes(from)) continue;
-    const { [HEADER.expected]: _, [HEADER.once]: __, ...headers } = readHeaders(Buffer.from(message.hdrs!, 'base64'));
+    const { [HEADER.expected]: _, [HEADER.once]: __, ...headers } = parseHeaders(atob(message.hdrs!));
     const { servers, login } = parseServers(url);
     const connection = await connect({ servers, ...login });
     const changed = Buffer.from(body.replace(from, to), 'latin1');

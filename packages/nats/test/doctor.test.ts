@@ -79,7 +79,7 @@ describe.skipIf(WITHOUT_NATS)('an existing stream', () => {
 });
 
 describe.skipIf(WITHOUT_NATS)('the doctor', () => {
-  it('fails a server that cannot sync before it acknowledges, and warns of a single replica', async () => {
+  it('fails a server that cannot sync before it acknowledges, and warns about a single replica', async () => {
     const store = await openStore(newStreams());
     expect(store.info.version).toMatch(/^2\.9\./);
     expect(store.info.durability).toBe('process-crash');
@@ -142,7 +142,7 @@ describe.skipIf(WITHOUT_NATS)('the doctor', () => {
       .toMatchObject({ status: 'warn', message: expect.stringContaining('n3') });
   });
 
-  it('warns of an account that is nearly full', { timeout: 60_000 }, async () => {
+  it('warns about an account that is nearly full', { timeout: 60_000 }, async () => {
     const server = await startKind(await natsOf('installed', () => SMALL_ACCOUNT));
     onTestFinished(() => server.stop());
     const store = await openStore({ url: server.url });

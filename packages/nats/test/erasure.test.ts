@@ -134,7 +134,7 @@ describe.skipIf(WITHOUT_NATS)('redactEvent', () => {
     expect(await confined.runs.verify('r', { tenantId: 'default' })).toMatchObject({ ok: true, events: 6 });
   });
 
-  it('succeeds beside a writer of another process, and loses nothing of either', async () => {
+  it("' succeeds while another process writes, and loses nothing from either", async () => {
     const { url, prefix } = newStreams();
     const [store, other] = [await openStore({ url, prefix }), await openStore({ url, prefix })];
     for (const key of ['a', 'b', 'c']) await store.runs.appendEvent(runEvent('r', key, { n: SECRET }));

@@ -90,7 +90,7 @@ describe.skipIf(WITHOUT_NATS)('an acknowledgement that is lost after the message
 });
 
 describe.skipIf(WITHOUT_NATS)('a separate server', () => {
-  it('that cannot be reached fails with UNAVAILABLE, also when a store is opened, and works again by itself', {
+  it("' that cannot be reached fails with UNAVAILABLE, also when a store is opened, and recovers automatically", {
     timeout: 60_000,
   }, async () => {
     const server = await startOwnServer('nats');

@@ -1,5 +1,5 @@
 /** Registers the conformance kit for one kind of server: most cases in parallel, the rest alone. */
-import { ALL_CASES, registerConformance, sharesStore } from '@tidemark/conformance';
+import { type ConformanceCase, registerConformance, sharesStore } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { openUnderTest } from './kit-parts.ts';
 import { type Setting, WITHOUT_NATS } from './servers.ts';
@@ -7,7 +7,7 @@ import { type Setting, WITHOUT_NATS } from './servers.ts';
 /** Fewer than the default, since several settings each try different ones. */
 const MODEL_RUNS = 20;
 
-export function registerKit(title: string, start: () => Promise<Setting>, holds: (domain: string) => boolean): void {
+export function registerKit(title: string, start: () => Promise<Setting>, cases: readonly ConformanceCase[]): void {
   describe.skipIf(WITHOUT_NATS)(title, () => {
     let setting: Setting;
     beforeAll(async () => {
@@ -15,7 +15,6 @@ export function registerKit(title: string, start: () => Promise<Setting>, holds:
     }, 180_000);
     afterAll(() => setting?.stop(), 60_000);
 
-    const cases = ALL_CASES.filter(({ domain }) => holds(domain));
     const open = () => openUnderTest(setting.options);
     registerConformance({ describe, it: it.concurrent, afterAll }, 'The store, in many calls at once,', open, {
       cases: cases.filter(sharesStore),

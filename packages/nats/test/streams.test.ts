@@ -6,7 +6,7 @@ import { prepareStreams, STREAM_KINDS, safeConfig, streamInfo, streamName } from
 import { askServer, newPrefix, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openLink, openStore, runEvent, WITHIN_MS } from './stores.ts';
 
-/** Prepares streams on a server that carries out each request but answers with the given refusal, if any. */
+/** Prepares streams on a server that executes each request but answers with the given refusal, if any. */
 async function preparedWith(refusalOf: (subject: string) => Error | false): Promise<void> {
   const { url, prefix } = newStreams();
   const link = await openLink(url);
@@ -38,8 +38,7 @@ describe.skipIf(WITHOUT_NATS)('streams', () => {
     [10058, 'stream name already in use with a different configuration'],
     [10065, 'subjects overlap with an existing stream'],
   ])('that another client created first are used, though the server refuses with %i', async (code, says) => {
-    // The server checks the name and the subjects under two locks; in between, another client's request is carried
-    // out.
+    // The server checks the name and the subjects under two locks; in between, another client's request is executed.
     await preparedWith((subject) => subject.startsWith('STREAM.CREATE.') && new RefusedByServer(code, says));
   });
 

@@ -1,6 +1,7 @@
 /**
- * The connection to NATS: requests with a deadline. Unanswered requests fail at once when the connection breaks. It
- * reconnects for ever. Nothing is sent while it is down, because the driver would drop it or send it late.
+ * The connection to NATS: requests with a deadline. Unanswered requests fail at once when the connection breaks. The
+ * connection keeps reconnecting. While it is down nothing is sent, because the driver would drop requests or send them
+ * late.
  */
 
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection, type Subscription } from '@nats-io/nats-core';
@@ -11,14 +12,14 @@ import { sleep } from '@tidemark/core/engine';
 import { AnswerLost, isPassing, NobodyAnswers, RefusedByServer, translate, unavailable } from '../errors.ts';
 import { type NatsOptions, parseServers } from '../options.ts';
 
-/** How long one request may take before its answer is considered lost: a killed leader never answers. */
+/** How long one request may take before its response is considered lost. A killed leader never responds. */
 const ANSWER_WITHIN_MS = 4_000;
 export const RETRY_DELAY_MS = 50;
-/** How long before its deadline a call gives up when there is nothing left to try. */
+/** How long before its deadline a call fails when there is nothing left to try. */
 export const GIVE_UP_MS = 100;
 const TICK_MS = 50;
 const RECONNECT_MS = 100;
-/** A connection that is silent for twice as long is replaced. */
+/** The ping interval. A connection that is silent for twice as long is replaced. */
 const PING_MS = 5_000;
 
 interface Pending {
@@ -73,6 +74,10 @@ export class Link {
     return this.#connection.info?.version ?? 'unknown';
   }
 
+  get isConnected(): boolean {
+    return this.#connected;
+  }
+
   /** The name of the cluster; `undefined` for a single server. */
   get cluster(): string | undefined {
     return (this.#connection.info as { cluster?: string } | undefined)?.cluster;
@@ -82,7 +87,7 @@ export class Link {
     return this.#connection.info?.max_payload ?? 1024 * 1024;
   }
 
-  /** Sends a request once and returns the answer. Rejects with `NobodyAnswers` when nothing was done. */
+  /** Sends a request once and returns the answer. Rejects with `NobodyAnswers` if no server received the request. */
   async ask(subject: string, data: Uint8Array | string, call: EngineCall, head?: MsgHdrs): Promise<Msg> {
     await this.whenConnected(call);
     return new Promise<Msg>((resolve, reject) => {
@@ -141,12 +146,12 @@ export class Link {
     }
   }
 
-  /** Resolves if JetStream answers. */
+  /** Resolves if JetStream responds. */
   async ping(call: EngineCall): Promise<void> {
     await this.query('INFO', undefined, call);
   }
 
-  /** Subscribes to a new subject until stopped. */
+  /** Subscribes to a new subject until `stop` is called. */
   listen(onMessage: (msg: Msg) => void): { subject: string; stop: () => void } {
     const subject = createInbox();
     const subscription = this.#connection.subscribe(subject, { callback: (_, msg) => onMessage(msg) });
@@ -167,7 +172,7 @@ export class Link {
   async whenConnected(call: EngineCall): Promise<void> {
     while (!this.#connected) {
       if (this.#connection.isClosed()) throw new TidemarkError('STORE_CLOSED', 'The connection to NATS is closed');
-      // Before the caller's own timer fires, which cannot know that nothing was sent.
+      // Thrown before the caller's own timer fires, because the timer cannot know that nothing was sent.
       if (isOver(call, GIVE_UP_MS)) throw unavailable(new Error('the connection is down'));
       await new Promise<void>((resolve) => {
         const timer = setTimeout(done, RETRY_DELAY_MS);
@@ -225,9 +230,10 @@ export class Link {
   }
 }
 
-/** Parses the JSON of an answer. Throws an error that it contains. */
+/** Parses the JSON of a response. Throws the error that the response contains, if any. */
 export function parse<T>(msg: Msg): T {
-  const answer = JSON.parse(Buffer.from(msg.data).toString()) as T & {
+  const { buffer, byteOffset, byteLength } = msg.data;
+  const answer = JSON.parse(Buffer.from(buffer, byteOffset, byteLength).toString()) as T & {
     error?: { code: number; err_code?: number; description?: string };
   };
   if (answer.error)

@@ -1,5 +1,6 @@
 /**
- * Reads when each server syncs acknowledged writes to disk. Only its monitoring shows that; otherwise it is unknown.
+ * Reads when each server syncs acknowledged writes to disk. Only a server's monitoring endpoint shows that setting;
+ * without the endpoint the result is unknown.
  */
 
 /** The observed sync behaviour of a server. */
@@ -38,7 +39,7 @@ async function look(address: string): Promise<SyncedServer> {
   }
 }
 
-/** Servers before 2.10 cannot sync at once: they sync every two minutes. */
+/** Whether a server is older than 2.10. Such servers cannot sync every write; they sync every two minutes. */
 export function isOld(version: string | undefined): boolean {
   const [major, minor] = (version ?? '').split('.').map(Number);
   return major !== undefined && minor !== undefined && (major < 2 || (major === 2 && minor < 10));

@@ -1,6 +1,7 @@
 /**
  * Checkpoints of long journals: the hashes of some thousand keys and the positions of their commits in one message, so
- * that a new writer need not read the whole journal. They only save time: missing ones are read from the journal.
+ * that a new writer need not read the whole journal. Checkpoints only save time. Without them, writers read the
+ * journal.
  */
 import { type EngineCall, sha256Hex } from '@tidemark/core/engine';
 import type { Messages } from '../messages/messages.ts';
@@ -29,7 +30,7 @@ export class Checkpoints {
 
   /**
    * Writes a checkpoint for a journal whose first commit is at `origin`. If several processes write the same range, the
-   * first wins.
+   * first one is used.
    */
   async write(subject: string, origin: number, { commits, hashes }: Checkpoint, call: EngineCall): Promise<void> {
     const body = Buffer.concat([Buffer.from(`${JSON.stringify(commits)}\n`), Buffer.from(hashes.join(''), 'latin1')]);
@@ -38,7 +39,7 @@ export class Checkpoints {
     await this.#writer.publish({ subject: checkpoint, expected: 0, headers: {}, body }, call);
   }
 
-  /** Yields the checkpoints of a journal, oldest first. */
+  /** Yields the checkpoints of a journal, from the oldest to the newest. */
   async *read(subject: string, origin: number, call: EngineCall): AsyncGenerator<Checkpoint, void, undefined> {
     const filter = `${this.#subjectOf(subject)}.${origin}.*`;
     for (let from = 1; ; ) {

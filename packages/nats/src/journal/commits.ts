@@ -1,4 +1,4 @@
-/** Encodes a commit in one message: the head in the headers, where mirrors read it, and the entries in the body. */
+/** Encodes a commit in one message: the head in the headers, where mirrors can read it, and the entries in the body. */
 import type { JournalEntry, JournalHead, JournalName } from '@tidemark/core/engine';
 import { sha256 } from '@tidemark/core/engine';
 import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from '../messages/headers.ts';
@@ -12,7 +12,7 @@ export interface CommitHead {
   rewrites: number;
 }
 
-/** A key in the index: 16 bytes of its hash, so that every key takes the same small space. */
+/** A key in the index: 16 bytes of the key's hash, so that all keys take the same small amount of memory. */
 export type KeyHash = string;
 export const HASH_BYTES = 16;
 
@@ -25,16 +25,18 @@ export interface Commit {
   state: string;
   /** Restored entries have their own times. */
   entries: readonly { key: string; body: string; time?: number }[];
+  /** Notices of the messages that this commit replaces. */
+  carried?: readonly string[];
 }
 
-/** Whether a text fits in the headers. A longer one is stored in the body. */
+/** Whether a text fits in the headers. A longer text is stored in the body. */
 function fits(text: string): boolean {
   return text.length < LARGEST_HEADERS / 3;
 }
 
 /** Encodes a commit: a line of JSON with each key and the length of its body, then the bodies. */
 export function encodeCommit(
-  { head, state, entries }: Commit,
+  { head, state, entries, carried = [] }: Commit,
   hashes: readonly KeyHash[],
   name: JournalName | null,
 ): { headers: Record<string, string | undefined>; body: Buffer } {
@@ -42,7 +44,7 @@ export function encodeCommit(
   const stateText = headerJson(state);
   const bodies = entries.map(({ body }) => Buffer.from(body));
   const lengths = entries.map(({ key, time }, at) => [key, bodies[at]!.length, ...(time === undefined ? [] : [time])]);
-  const line = JSON.stringify(fits(stateText) ? [lengths] : [lengths, state]);
+  const line = JSON.stringify(lineOf(lengths, fits(stateText) ? null : state, carried));
   return {
     headers: {
       [HEADER.commit]: headText(head),
@@ -53,6 +55,27 @@ export function encodeCommit(
     },
     body: Buffer.concat([Buffer.from(`${line}\n`), ...bodies]),
   };
+}
+
+type Lengths = readonly (readonly unknown[])[];
+
+/**
+ * Returns the line of JSON at the start of a body: the lengths of the entries, the state if it does not fit in the
+ * headers, and the notices.
+ */
+function lineOf(lengths: Lengths, state: string | null, carried: readonly string[]): unknown[] {
+  if (carried.length > 0) return [lengths, state, carried];
+  return state === null ? [lengths] : [lengths, state];
+}
+
+/** Encodes the body of a message without entries that carries notices. */
+export function encodeCarried(carried: readonly string[]): Buffer {
+  return Buffer.from(carried.length === 0 ? '' : `${JSON.stringify(lineOf([], null, carried))}\n`);
+}
+
+/** Returns the notices that a body carries. */
+export function noticesInBody(body: Buffer): string[] {
+  return (JSON.parse(body.toString('utf8', 0, body.indexOf(10))) as [unknown, unknown, string[]?])[2] ?? [];
 }
 
 export function rewritesHeader(rewrites: number): string | undefined {
@@ -67,7 +90,10 @@ function headText({ firstSeq, count, time, createdAt }: CommitHead): string {
   return `${firstSeq} ${count} ${time} ${createdAt}`;
 }
 
-/** Encodes a step of a restore: a commit hidden by a tombstone, unless it is the last, which makes them all visible. */
+/**
+ * Encodes a step of a restore: a commit hidden by a tombstone. The last step has no tombstone and makes all steps
+ * visible.
+ */
 export function encodeRestore(
   commit: Commit,
   hashes: readonly KeyHash[],
@@ -91,12 +117,14 @@ export function readCommitHead(headers: HeaderValues): CommitHead | null {
   return readHead(headers, HEADER.commit);
 }
 
-/** The same for a step of a restore that is not the last. */
+/** Reads the head of a step of a restore that is not the last; `null` for other messages. */
 export function readPartHead(headers: HeaderValues): CommitHead | null {
   return readHead(headers, HEADER.part);
 }
 
-/** Returns where the restore that this message continues began, or `null` if it continues none. */
+/**
+ * Returns where the restore that this message continues began, or `null` if the message does not continue a restore.
+ */
 export function restoredFrom(headers: HeaderValues): number | null {
   const from = headers[HEADER.restored];
   return from === undefined ? null : Number(from);
@@ -109,7 +137,7 @@ function readHead(headers: HeaderValues, name: typeof HEADER.commit | typeof HEA
   return { firstSeq, count, time, createdAt, rewrites: rewritesIn(headers) };
 }
 
-/** Returns the hashes of a commit's keys, or `null` when only the body has them. */
+/** Returns the hashes of a commit's keys, or `null` when only the body contains them. */
 export function readKeyHashes(headers: HeaderValues): KeyHash[] | null {
   const text = headers[HEADER.keys];
   if (text === undefined) return null;
@@ -118,8 +146,8 @@ export function readKeyHashes(headers: HeaderValues): KeyHash[] | null {
 }
 
 /**
- * Decodes the entries. If the body cannot be read, they get empty bodies, which cannot be decoded: the journal is
- * damaged there.
+ * Decodes the entries. If the body cannot be read, the entries get empty bodies. Empty bodies cannot be decoded, so the
+ * journal counts as damaged from these entries on.
  */
 export function readEntries({ firstSeq, count, time }: CommitHead, body: Buffer): JournalEntry[] {
   const end = body.indexOf(10);
@@ -143,7 +171,7 @@ function readLengths(line: string): [string, number, number?][] | null {
   }
 }
 
-/** Returns the state from the headers, or `null` when only the body has it. */
+/** Returns the state from the headers, or `null` when only the body contains it. */
 export function readState(headers: HeaderValues): string | null {
   const text = headers[HEADER.state];
   return text === undefined ? null : (JSON.parse(text) as string);

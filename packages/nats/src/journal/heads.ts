@@ -1,6 +1,6 @@
 /**
- * The journals of a stream in the order they were begun, for lists; fed by the stream itself. Takes a few hundred bytes
- * per journal.
+ * An in-memory index of the journals of a stream in order of creation, for lists. It follows the stream and takes a few
+ * hundred bytes per journal.
  */
 import {
   type EngineCall,
@@ -24,11 +24,11 @@ import { REMOVED } from './journal-reader.ts';
 interface Listed {
   name: JournalName;
   head: JournalHead;
-  /** Stream sequence of a state that is too large for headers and is read on demand. */
+  /** Stream sequence of the message whose state is too large for headers and is read on demand. */
   stateSeq: number | null;
 }
 
-/** Reads the state of a commit that headers could not hold. */
+/** Reads the state of a commit that does not fit in the headers. */
 export type ReadHead = (name: JournalName, call: EngineCall) => Promise<{ head: JournalHead | null }>;
 
 export class Heads {
@@ -75,7 +75,7 @@ export class Heads {
     return [...(this.#tenants.get(name) ?? [])].slice(0, 2);
   }
 
-  /** Returns tenants that have a journal or a tombstone of one. */
+  /** Returns tenants that have a journal or the tombstone of a journal. */
   async tenants(space: JournalSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]> {
     await this.#mirror.caughtUp(call);
     const names = this.#known(space).map(({ tenantId }) => tenantId);
@@ -185,7 +185,7 @@ export class Heads {
 
 const TIME_DIGITS = 16;
 
-/** Ids contain no NUL, which sorts before everything else: keys sort by time, then tenant, then name. */
+/** Returns the key that sorts a journal by time, then tenant, then name: ids contain no NUL, and NUL sorts first. */
 function sortKey(createdAt: number, tenantId: string, name: string): string {
   return `${String(createdAt).padStart(TIME_DIGITS, '0')}\0${tenantId}\0${name}`;
 }

@@ -1,24 +1,24 @@
 /**
  * A writer's index of one journal: its head, the position of each commit, and the hash of every key, so that a stored
- * key is detected before anything is sent. Takes about 100 bytes per event of the journals in use.
+ * key is detected before anything is sent. An index takes about 100 bytes per event.
  */
 import type { JournalHead } from '@tidemark/core/engine';
 import { CHECKPOINT_EVERY, type Checkpoint } from './checkpoints.ts';
 import { type CommitHead, headAfter, type KeyHash } from './commits.ts';
 
 export class JournalIndex {
-  /** Stream sequence of the last message of the subject; 0 before the first. */
+  /** Stream sequence of the last message of the subject; 0 if there is none. */
   last = 0;
   head: JournalHead | null = null;
   tombstone: string | null = null;
   #seqOf = new Map<KeyHash, number>();
-  /** First sequences of the commits, and their stream sequences. */
+  /** The first sequence of each commit, and its stream sequence. */
   #firsts: number[] = [];
   #streamSeqs: number[] = [];
-  /** Commits and hashes that are in no checkpoint yet. */
+  /** Commits and hashes that are not in a checkpoint yet. */
   #since: Checkpoint = { commits: [], hashes: [] };
 
-  /** Stream sequence of its first commit, which is unique to each journal of the same name. */
+  /** Stream sequence of the first commit, which distinguishes journals that had the same name one after the other. */
   get origin(): number {
     return this.#streamSeqs[0] ?? 0;
   }
@@ -44,7 +44,7 @@ export class JournalIndex {
     this.last = streamSeq;
   }
 
-  /** Adds a step of a restore. It counts once a commit follows. */
+  /** Adds a step of a restore. Its entries count only once a commit follows. */
   addHidden(part: CommitHead, tombstone: string | null, hashes: readonly KeyHash[], streamSeq: number): void {
     this.add(part, '', hashes, streamSeq);
     this.tombstone = tombstone;
@@ -61,13 +61,13 @@ export class JournalIndex {
     hashes.forEach((hash, at) => {
       this.#seqOf.set(hash, firstSeq + at);
     });
-    // Only the sequence matters: the next commit, or the last one, sets the rest.
+    // Only the sequence matters here. The next commit, or the last one, sets the other members.
     this.head = { seq: firstSeq + hashes.length - 1, createdAt: 0, updatedAt: 0, state: '', rewrites: 0 };
     this.last = commits.at(-1)![1];
     return true;
   }
 
-  /** Returns the next range that is long enough for a checkpoint, once. */
+  /** Returns the next range that is long enough for a checkpoint. Returns each range once. */
   takeCheckpoint(): Checkpoint | null {
     const { commits, hashes } = this.#since;
     if (hashes.length < CHECKPOINT_EVERY) return null;
@@ -78,7 +78,7 @@ export class JournalIndex {
     return { commits: commits.splice(0, count), hashes: hashes.splice(0, events) };
   }
 
-  /** Ends the journal: only a tombstone that refuses later commits is left. */
+  /** Ends the journal. Keeps only a tombstone, which refuses later commits. */
   end(tombstone: string | null, streamSeq: number): void {
     this.clear();
     this.tombstone = tombstone;

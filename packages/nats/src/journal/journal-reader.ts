@@ -25,7 +25,7 @@ import {
 import { JournalIndex } from './journal-index.ts';
 import { idOf } from './journal-names.ts';
 
-/** Ends a journal that may be begun again. Any other end is a tombstone. */
+/** The end marker of a journal that may be created again. Any other end marker is a tombstone. */
 export const REMOVED = 'removed';
 /** Up to this many messages are read one by one, before it is worth creating a consumer. */
 const FEW = 4;
@@ -40,7 +40,7 @@ export class JournalReader {
   readonly #messages: Messages;
   readonly spill: Spill;
   readonly checkpoints: Checkpoints;
-  /** Where reads ended: the next page, or the next event of a tail, is read from there. */
+  /** The positions at which reads ended. The next page, or the next read of a tail, starts there. */
   readonly #positions = new LruMap<string, { seq: number; streamSeq: number }>(MAX_POSITIONS);
 
   constructor(link: Link, messages: Messages, spill: Spill, checkpoints: Checkpoints) {
@@ -55,7 +55,7 @@ export class JournalReader {
     return this.#messages.subject;
   }
 
-  /** Yields messages of the whole stream from a stream sequence on. */
+  /** Yields messages of the whole stream starting at a stream sequence. */
   allAfter(from: number, call: EngineCall): AsyncGenerator<StoredMessage, void, undefined> {
     return this.after(this.#messages.all, from, call);
   }
@@ -77,14 +77,14 @@ export class JournalReader {
     return { head: part && headAfter(part, ''), tombstone: tombstoneIn(message), last, rewrites, restoring };
   }
 
-  /** Creates an index: of the whole journal, or of one that is expected to be empty. */
+  /** Creates an index of a whole journal, or of a journal that is expected to be empty. */
   async index(name: JournalName, of: 'empty' | 'whole', call: EngineCall): Promise<JournalIndex> {
     const index = new JournalIndex();
     if (of === 'whole') await this.refresh(name, index, call);
     return index;
   }
 
-  /** Updates an index to the stored state. */
+  /** Brings an index up to date with the stored journal. */
   async refresh(name: JournalName, index: JournalIndex, call: EngineCall): Promise<void> {
     const subject = this.#subjectOf(name);
     const last = await this.#messages.last(subject, call);
@@ -95,7 +95,7 @@ export class JournalReader {
     }
     const commit = readCommitHead(last.headers) ?? readPartHead(last.headers);
     const missing = commit ? commit.firstSeq - 1 - (index.head?.seq ?? 0) : 0;
-    // Comparing sequences is not enough: the journal may have been removed and restored meanwhile.
+    // Comparing sequences is not enough, because the journal may have been removed and restored in between.
     const isNext = last.headers[HEADER.expected] === String(index.last);
     if (!commit || isNext || commit.firstSeq === 1) return this.#takeIn(index, last, call);
     if (index.last === 0 && missing >= CHECKPOINT_EVERY) await this.#takeInCheckpoints(subject, index, call);
@@ -114,7 +114,10 @@ export class JournalReader {
     }
   }
 
-  /** Writes the checkpoints that are due. Callers do not wait for it; without them the next writer reads more. */
+  /**
+   * Writes the checkpoints that are due. Callers do not wait for this call. If it fails, the next writer has to read
+   * more.
+   */
   async checkpoint(name: JournalName, index: JournalIndex, call: EngineCall): Promise<void> {
     const { origin } = index;
     for (let due = index.takeCheckpoint(); due; due = index.takeCheckpoint()) {
@@ -122,7 +125,7 @@ export class JournalReader {
     }
   }
 
-  /** Yields the commits up to a known last one, without bodies if there are many. */
+  /** Yields the commits from a stream sequence up to the known last commit, without bodies if there are many. */
   async *#between(filter: string, from: number, last: StoredMessage, atMost: number, call: EngineCall) {
     let next = from;
     for (let count = 0; count < FEW && atMost <= 2 * FEW; count++) {
@@ -132,7 +135,7 @@ export class JournalReader {
       if (message.seq >= last.seq) return;
       next = message.seq + 1;
     }
-    // Empty if a checkpoint ends with the last commit.
+    // Nothing is left to read if a checkpoint ends with the last commit.
     yield* walk(this.#link, this.#messages, { filter, from: next, last: last.seq, headersOnly: true }, call);
   }
 
@@ -143,7 +146,7 @@ export class JournalReader {
       index.end(tombstoneIn(message), message.seq);
       return;
     }
-    // The journal was removed and begun again since.
+    // The journal was removed and created again in the meantime.
     if (commit.firstSeq === 1) index.clear();
     const hashes = readKeyHashes(message.headers) ?? (await this.#hashesInBody(commit, message.seq, call));
     if (part) index.addHidden(part, tombstoneIn(message), hashes, message.seq);
@@ -179,7 +182,7 @@ export class JournalReader {
       const part = readPartHead(message.headers);
       if (part) isLive ??= await this.#isLive(subject, call);
       const commit = part && isLive ? part : readCommitHead(message.headers);
-      // The journal was removed, or begins again here.
+      // The journal was removed, or begins again with this commit.
       if (!commit || commit.firstSeq === 1) entries.length = 0;
       if (!commit) continue;
       if (commit.firstSeq + commit.count - 1 > afterSeq) {
@@ -209,7 +212,8 @@ export class JournalReader {
   }
 
   /**
-   * Records the position of the commit before one that was read, so that a reader of the journal's end can start there.
+   * Records the position of the commit that precedes the given commit, so that a reader of the journal's end can start
+   * there.
    */
   rememberBefore(name: JournalName, { firstSeq }: CommitHead, streamSeqBefore: number): void {
     const id = idOf(name);
@@ -218,13 +222,13 @@ export class JournalReader {
     if (seq >= 0 && (!known || known.seq > seq)) this.#positions.set(id, { seq, streamSeq: streamSeqBefore });
   }
 
-  /** Records a commit that was returned completely: the next read begins after it. */
+  /** Records a commit whose entries were all returned, so that the next read begins after it. */
   #remember(id: string, commit: CommitHead, streamSeq: number, lastGiven: number | undefined): void {
     const seq = commit.firstSeq + commit.count - 1;
     if (lastGiven === seq) this.#positions.set(id, { seq, streamSeq });
   }
 
-  /** Returns the entries at sequences that the index knows. Each commit is read once. */
+  /** Returns the entries at sequences that the index contains. Reads each commit once. */
   async entriesAt(
     name: JournalName,
     index: JournalIndex,
@@ -253,7 +257,10 @@ export class JournalReader {
     return body ? readEntries(commit, body) : [];
   }
 
-  /** Yields messages of a filter from a stream sequence on: the first few one by one, the rest by a consumer. */
+  /**
+   * Yields messages of a filter starting at a stream sequence. Reads the first few one by one, and the rest through a
+   * consumer.
+   */
   async *after(filter: string, from: number, call: EngineCall): AsyncGenerator<StoredMessage, void, undefined> {
     let next = from;
     for (let count = 0; count < FEW; count++) {
@@ -266,7 +273,18 @@ export class JournalReader {
     if (last && last.seq >= next) yield* walk(this.#link, this.#messages, { filter, from: next, last: last.seq }, call);
   }
 
-  /** Returns the body of a message, including a spilled one, or `null` when its journal was removed meanwhile. */
+  /** Yields all messages of a journal without their bodies. */
+  async *headersOf(name: JournalName, call: EngineCall): AsyncGenerator<StoredMessage, void, undefined> {
+    const filter = this.#subjectOf(name);
+    const last = await this.#messages.last(filter, call);
+    if (last) yield* walk(this.#link, this.#messages, { filter, from: 1, last: last.seq, headersOnly: true }, call);
+  }
+
+  messageAt(streamSeq: number, call: EngineCall): Promise<StoredMessage | null> {
+    return this.#messages.at(streamSeq, call);
+  }
+
+  /** Returns the body of a message, including a spilled one, or `null` if its journal has been removed. */
   async bodyOf(message: StoredMessage, call: EngineCall): Promise<Buffer | null> {
     const parts = message.headers[HEADER.parts];
     return parts === undefined ? message.data : this.spill.read(message.subject, parts, call);
@@ -285,8 +303,8 @@ export class JournalReader {
   }
 
   /**
-   * Removes everything before the end of a journal, with spilled parts up to `spilledUpTo`, which was read before that
-   * end was written.
+   * Removes everything that precedes the end of a journal, with spilled parts up to `spilledUpTo`. That bound was read
+   * before the end was written.
    */
   async removeBefore(name: JournalName, end: number, spilledUpTo: number | null, call: EngineCall): Promise<void> {
     const subject = this.#subjectOf(name);
@@ -296,8 +314,8 @@ export class JournalReader {
   }
 
   /**
-   * Removes the commits that the rewritten commit at `streamSeq` replaced, if there is one: its writer may have been
-   * interrupted.
+   * Removes the commits that the rewritten commit at `streamSeq` replaced, if there is such a commit, because its
+   * writer may have been interrupted.
    */
   async finishRewrite(name: JournalName, streamSeq: number, call: EngineCall): Promise<void> {
     const message = await this.#messages.at(streamSeq, call);

@@ -1,10 +1,10 @@
 /**
- * Replaces the body of an entry. Messages cannot be changed, so one commit of all entries replaces all commits before
- * it, which are then removed. It begins the journal like any first commit, so readers with an older state continue from
- * it. A rewrite that is interrupted before the removal is completed by a retry.
+ * Replaces the body of an entry. Messages cannot be changed, so one commit with all entries replaces all earlier
+ * commits, which are then removed. The new commit starts the journal like any first commit, so readers with an older
+ * state continue from it. If a rewrite is interrupted before the earlier commits are removed, a retry completes it.
  */
 import { TidemarkError } from '@tidemark/core';
-import type { EngineCall, JournalEntry, JournalHead, JournalName } from '@tidemark/core/engine';
+import type { EngineCall, JournalEntry, JournalHead, JournalName, JournalRewrite } from '@tidemark/core/engine';
 import { isOver } from '../connection/link.ts';
 import { outcomeUnknown } from '../errors.ts';
 import { HEADER } from '../messages/headers.ts';
@@ -12,17 +12,21 @@ import type { Writer } from '../messages/writer.ts';
 import { encodeCommit, hashOfKey } from './commits.ts';
 import { JournalIndex } from './journal-index.ts';
 import { type JournalReader, subjectOfJournal } from './journal-reader.ts';
+import { noticeHeaders, noticesToCarry } from './notices.ts';
 
-/** Limits: one message holds all entries, and every reader of the journal reads it whole. */
+/** The limits on a rewrite. One message holds all entries, and every reader of the journal reads the whole message. */
 const MOST_ENTRIES = 20_000;
 const MOST_BYTES = 16 * 1024 * 1024;
 
-/** Returns false, and changes nothing, when the entry is missing or its body is not `from`. */
+/**
+ * Replaces the body of an entry. Returns false, and changes nothing, when the entry is missing or its body is not
+ * `from`.
+ */
 export async function rewriteEntry(
   { reader, writer }: { reader: JournalReader; writer: Writer },
   name: JournalName,
   seq: number,
-  { from, to }: { from: string; to: string },
+  { from, to, notice }: JournalRewrite,
   call: EngineCall,
 ): Promise<boolean> {
   const index = new JournalIndex();
@@ -34,14 +38,16 @@ export async function rewriteEntry(
     if (!head || index.tombstone !== null) return false;
     if (index.origin !== origin) [origin, copied] = [index.origin, []];
     if (copied.length === 0) await reader.finishRewrite(name, origin, call);
-    // After losing to another writer, read only the new entries and retry before the next one.
+    // If another writer was faster, only the new entries are read before the next attempt.
     const lacking = head.seq - copied.length;
     if (lacking > 0) copied.push(...(await reader.read(name, copied.length, lacking, index, call)));
     if (copied.length === head.seq) {
       if (copied[seq - 1]?.body !== from) return false;
       const entries = copied.with(seq - 1, { ...copied[seq - 1]!, body: to });
       requireFew(entries);
-      const published = await publish(reader, writer, name, { head, entries, last, spilledUpTo }, call);
+      const carried = head.rewrites > 0 ? await noticesToCarry(reader, name, call) : [];
+      const whole = { head, entries, last, spilledUpTo, notice, carried };
+      const published = await publish(reader, writer, name, whole, call);
       if (published !== null) {
         await reader
           .removeBefore(name, published, spilledUpTo, call)
@@ -57,24 +63,35 @@ export async function rewriteEntry(
   }
 }
 
-/** Returns `null` when another writer has written to the journal since its last message. */
+interface RewrittenJournal {
+  head: JournalHead;
+  entries: readonly JournalEntry[];
+  last: number;
+  spilledUpTo: number;
+  notice: string | undefined;
+  carried: readonly string[];
+}
+
+/**
+ * Publishes the replacing commit. Returns `null` when another writer has written to the journal since its last message.
+ */
 async function publish(
   reader: JournalReader,
   writer: Writer,
   name: JournalName,
-  whole: { head: JournalHead; entries: readonly JournalEntry[]; last: number; spilledUpTo: number },
+  whole: RewrittenJournal,
   call: EngineCall,
 ): Promise<number | null> {
-  const { head, entries, last, spilledUpTo } = whole;
+  const { head, entries, last, spilledUpTo, notice, carried } = whole;
   const subject = subjectOfJournal(reader.subject, name);
   const { seq: count, updatedAt: time, createdAt } = head;
   const commit = { firstSeq: 1, count, time, createdAt, rewrites: head.rewrites + 1 };
   const { headers, body } = encodeCommit(
-    { head: commit, state: head.state, entries },
+    { head: commit, state: head.state, entries, carried },
     entries.map(({ key }) => hashOfKey(key)),
     subject.hashed ? name : null,
   );
-  const rewritten = { ...headers, [HEADER.rewritten]: String(spilledUpTo) };
+  const rewritten = { ...headers, [HEADER.rewritten]: String(spilledUpTo), ...noticeHeaders(notice, carried) };
   const content = await reader.fitting(subject.text, rewritten, body, writer.largestBody, call);
   return writer.publish({ subject: subject.text, expected: last, ...content }, call);
 }

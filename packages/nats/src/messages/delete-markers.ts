@@ -1,22 +1,22 @@
 /**
- * Delete markers: a removed subject leaves one, so that followers of the stream learn of the removal. Afterwards the
- * markers are removed too.
+ * Delete markers. Removing a subject leaves a marker, so that followers of the stream notice the removal. The markers
+ * are removed later.
  */
 
 import type { EngineCall } from '@tidemark/core/engine';
 import { sleep } from '@tidemark/core/engine';
 import type { Messages } from './messages.ts';
 
-/** By then every connected process has received the markers. */
+/** After this time, every connected process is assumed to have received the markers. */
 const RECEIVED_AFTER_MS = 500;
 
-/** Removes the markers of all subjects that match a filter, under which nothing else is left. */
+/** Removes the markers of all subjects that match a filter, if the filter matches no other messages. */
 export async function removeMarkersUnder(messages: Messages, filter: string, call: EngineCall): Promise<void> {
   if ((await messages.subjects(filter, call)).length === 0) return;
   await removeMarkers(messages, [{ subject: filter, seq: await messages.lastSeq(call) }], call);
 }
 
-/** Removes markers and older messages of their subjects, but nothing written after them. */
+/** Removes markers and older messages of their subjects, but no message written after a marker. */
 export async function removeMarkers(
   messages: Messages,
   markers: readonly { subject: string; seq: number }[],

@@ -1,44 +1,58 @@
 /**
- * Headers of our messages: the data that mirrors and indexes need without the body. Each value is one line of ASCII.
+ * The headers of Tidemark's messages, which contain the data that mirrors and indexes need without the body. Each value
+ * is one line of ASCII.
  */
 import type { Msg, MsgHdrs } from '@nats-io/nats-core';
 
-/** Header names in the driver's spelling: it finds them only by this spelling. */
+/** Header names. The driver finds headers only in this spelling. */
 export const HEADER = {
-  /** The last sequence that the subject must have. The server compares it and keeps it in the message. */
+  /** The last sequence that the subject must have. The server checks it and keeps it in the message. */
   expected: 'Nats-Expected-Last-Subject-Sequence',
-  /** The server stores only one of all messages with the same value within two minutes. */
+  /** Of all messages with the same value within two minutes, the server stores only one. */
   once: 'Nats-Msg-Id',
   /** Identifies the write, to find it again when its acknowledgement was lost. */
   write: 'Tidemark-Write',
   /** The name, if the subject contains only its hash. */
   name: 'Tidemark-Name',
-  /** `removed`, `archived`, …: the message ends what came before it. */
+  /** `removed`, `archived`, …: the message ends the record or journal that precedes it. */
   end: 'Tidemark-End',
-  /** Beside `end`: the name stays known, so that errors can name where its content is. */
+  /** Set together with `end` if the name stays known, so that errors can report the location of the content. */
   kept: 'Tidemark-Kept',
-  /** Where the body is, if it was too large for one message. */
+  /** Refers to the body, if the body was too large for one message. */
   parts: 'Tidemark-Parts',
-  /** Of a commit: first sequence, number of entries, time, time of the first commit. */
+  /** For a commit: first sequence, number of entries, time, time of the first commit. */
   commit: 'Tidemark-Commit',
-  /** The same for a step of a restore that is not the last: hidden by the tombstone in `end` until then. */
+  /**
+   * For a step of a restore that is not the last: the same values as `commit`. The tombstone in `end` hides the step
+   * until the last step.
+   */
   part: 'Tidemark-Part',
-  /** Of steps of a restore after the first: the stream sequence of the first. */
+  /** For steps of a restore after the first: the stream sequence of the first step. */
   restored: 'Tidemark-Restored',
   /**
-   * How often the journal was rewritten or restored; absent if never. Commits, ends and steps of a restore carry it on.
+   * How often the journal was rewritten or restored; absent if never. Commits, end markers and steps of a restore
+   * repeat it.
    */
   rewrites: 'Tidemark-Rewrites',
-  /** Of a commit that replaced all before it: the sequence up to which their spilled parts are removed with them. */
+  /**
+   * For a commit that replaced all earlier commits: the sequence up to which the spilled parts of those commits are
+   * removed with them.
+   */
   rewritten: 'Tidemark-Rewritten',
+  /** For a removal, a rewrite or the last step of a restore: the notice for readers of the feed. */
+  notice: 'Tidemark-Notice',
+  /**
+   * The number of carried notices in the body, which belong to rewrites of replaced messages; absent if there are none.
+   */
+  carried: 'Tidemark-Carried',
   state: 'Tidemark-State',
   keys: 'Tidemark-Keys',
-  /** Of a record: its expiry. */
+  /** For a record: its expiry. */
   expires: 'Tidemark-Expires',
   places: 'Tidemark-Places',
-  /** Of a record: its body holds request ids. */
+  /** For a record: set when its body holds request ids. */
   requests: 'Tidemark-Requests',
-  /** Of a record or a chunk: the checksum of the message. */
+  /** For a record or a chunk: the checksum of the message. */
   sum: 'Tidemark-Sum',
 } as const;
 
@@ -55,12 +69,14 @@ export function headersFor(values: Readonly<Record<string, string | undefined>>)
   return { encode: () => bytes } as unknown as MsgHdrs;
 }
 
-/** Decodes the headers of a message. */
-export function readHeaders(bytes: Uint8Array): HeaderValues {
+/** Parses the headers of a message. Each character of the text is one byte. The first line is the version. */
+export function parseHeaders(text: string): HeaderValues {
   const values: HeaderValues = {};
-  for (const line of Buffer.from(bytes).toString('latin1').split('\r\n').slice(1)) {
-    const at = line.indexOf(':');
-    if (at > 0) values[line.slice(0, at)] = line.slice(at + 1).trim();
+  let start = text.indexOf('\r\n') + 2;
+  for (let end = text.indexOf('\r\n', start); end !== -1; end = text.indexOf('\r\n', start)) {
+    const colon = text.indexOf(':', start);
+    if (colon > start && colon < end) values[text.slice(start, colon)] = text.slice(colon + 1, end).trim();
+    start = end + 2;
   }
   return values;
 }
@@ -71,7 +87,7 @@ export function headersOf(msg: Msg): HeaderValues {
   return values;
 }
 
-/** Encodes JSON in ASCII without line ends, as a header requires. */
+/** Encodes JSON as ASCII without line breaks, as headers require. */
 export function headerJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,

@@ -1,19 +1,23 @@
 /**
- * Checksums of messages. The server has its own for data on its disk. These cover a value from its writer to its
- * reader, and bind it to its subject. Older messages have none.
+ * Checksums of messages. The server has its own checksums for the data on its disk. These checksums protect a value all
+ * the way from writer to reader, and include the message's subject. Messages of older versions have none.
  */
-import { sumBytes, sumNames } from '@tidemark/core/engine';
+import { sumBytes, sumName } from '@tidemark/core/engine';
 import { HEADER } from './headers.ts';
 
 type Headers = Readonly<Record<string, string | undefined>>;
 
+/** The headers that belong to a value, in the order in which they are summed. */
+const COVERED = [HEADER.name, HEADER.expires, HEADER.places, HEADER.requests];
+
 /** Returns the checksum of a body with its subject and the headers that belong to its value. */
 export function messageSum(subject: string, headers: Headers, body: Uint8Array): string {
-  const about = [HEADER.name, HEADER.expires, HEADER.places, HEADER.requests].map((name) => headers[name] ?? '');
-  return (sumBytes(body, sumNames([subject, ...about])) >>> 0).toString(36);
+  let sum = sumName(subject, 0);
+  for (const name of COVERED) sum = sumName(headers[name] ?? '', sum);
+  return (sumBytes(body, sum) >>> 0).toString(36);
 }
 
-/** Whether a message matches its checksum. True for a message without one. */
+/** Whether a message matches its checksum. True for a message without a checksum. */
 export function isIntact(subject: string, headers: Headers, body: Uint8Array): boolean {
   const sum = headers[HEADER.sum];
   return sum === undefined || sum === messageSum(subject, headers, body);

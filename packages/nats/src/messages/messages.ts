@@ -2,7 +2,7 @@
 import { type EngineCall, LruMap } from '@tidemark/core/engine';
 import type { Link } from '../connection/link.ts';
 import { NO_MESSAGE, RefusedByServer } from '../errors.ts';
-import { type HeaderValues, readHeaders } from './headers.ts';
+import { type HeaderValues, parseHeaders } from './headers.ts';
 
 export interface StoredMessage {
   subject: string;
@@ -15,17 +15,17 @@ interface Answer {
   message: { subject: string; seq: number; hdrs?: string; data?: string };
 }
 
-/** How many empty ranges are cached. Streams with more deleted messages are queried for each gap. */
+/** The maximum number of cached empty ranges. In streams with more empty ranges, the leader is asked about each gap. */
 const MAX_EMPTY = 20_000;
 /** A filter that the server treats as no filter. */
 const ANYTHING = '>';
 
 export class Messages {
   readonly #link: Link;
-  /** The name of the stream, and the start of all its subjects. */
+  /** The name of the stream. The subjects of all its messages start with it. */
   readonly stream: string;
   readonly subject: string;
-  /** Cache of empty ranges of sequences: start to end. */
+  /** Cache of empty ranges of sequences, from start to end. */
   readonly #empty = new LruMap<string, number>(MAX_EMPTY);
 
   constructor(link: Link, stream: string, subject: string) {
@@ -49,13 +49,14 @@ export class Messages {
     return this.#get({ next_by_subj: this.#filter(subject), seq: Math.max(1, from) }, call);
   }
 
-  /** Omits a filter that matches everything: servers would compare the subject of every message. */
+  /** Omits a filter that matches everything, because with a filter servers compare the subject of every message. */
   #filter(subject: string): string {
     return subject === this.all ? ANYTHING : subject;
   }
 
   /**
-   * Whether the leader has reported that no message is left from `from` to before `end`. Sequences are never reused.
+   * Whether the leader has reported that there are no messages between `from`, inclusive, and `end`, exclusive.
+   * Sequences are never reused.
    */
   isEmpty(from: number, end: number): boolean {
     return (this.#empty.get(String(from)) ?? 0) >= end;
@@ -65,7 +66,7 @@ export class Messages {
     this.#empty.set(String(from), end);
   }
 
-  /** Caches all currently empty ranges, unless there are too many. */
+  /** Caches all ranges that are currently empty, unless there are too many. */
   async learnEmpty(call: EngineCall): Promise<void> {
     const info = (question?: object) =>
       this.#link.query<{ state: { num_deleted?: number; deleted?: number[] } }>(
@@ -110,7 +111,7 @@ export class Messages {
 
   /** Removes the messages of a subject below a sequence, or all of them. */
   async purge(filter: string, below: number | undefined, call: EngineCall): Promise<void> {
-    // Nothing is below the first sequence, and the server would treat that bound as none.
+    // Nothing precedes the first sequence, and the server would ignore such a bound and remove everything.
     if (below !== undefined && below <= 1) return;
     await this.#link.query(`STREAM.PURGE.${this.stream}`, { filter, ...(below && { seq: below }) }, call);
   }
@@ -121,7 +122,7 @@ export class Messages {
       return {
         subject: message.subject,
         seq: message.seq,
-        headers: message.hdrs ? readHeaders(Buffer.from(message.hdrs, 'base64')) : {},
+        headers: message.hdrs ? parseHeaders(atob(message.hdrs)) : {},
         data: Buffer.from(message.data ?? '', 'base64'),
       };
     } catch (error) {

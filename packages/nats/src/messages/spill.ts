@@ -1,7 +1,7 @@
 /**
- * Bodies that are too large for one message. Their parts are published first, under the hash of the subject they belong
- * to, and the message names them. Parts of older versions are removed once a newer one is stored. A writer that lost
- * finds its own parts removed and begins again.
+ * Bodies that are too large for one message. The parts of a body are published first, under the hash of the subject
+ * that they belong to, and the message refers to them. Once a newer version is stored, the parts of older versions are
+ * removed. If another writer is faster, a writer finds its own parts removed and starts again.
  */
 import type { EngineCall } from '@tidemark/core/engine';
 import { sha256Hex } from '@tidemark/core/engine';
@@ -40,7 +40,7 @@ export class Spill {
     return `${id} ${count} ${first}`;
   }
 
-  /** Returns the body, or `null` when it was removed with its version. */
+  /** Returns the body, or `null` when its parts were removed with the version that referred to them. */
   async read(subject: string, spilled: Spilled, call: EngineCall): Promise<Buffer | null> {
     const [id, count] = spilled.split(' ');
     const parts = await Promise.all(
@@ -49,12 +49,15 @@ export class Spill {
     return parts.includes(null) ? null : Buffer.concat(parts.map((part) => part!.data));
   }
 
-  /** Removes the parts of versions before the current one. */
+  /** Removes the parts of versions older than the current one. */
   async removeBefore(subject: string, current: Spilled, call: EngineCall): Promise<void> {
     await this.#messages.purge(this.#filter(subject), Number(current.split(' ')[2]), call);
   }
 
-  /** Returns the last sequence of parts now. A removal up to it affects no parts that are written later. */
+  /**
+   * Returns the current last sequence of the parts. Removing parts up to this sequence does not affect parts that are
+   * written later.
+   */
   writtenUpTo(call: EngineCall): Promise<number> {
     return this.#messages.lastSeq(call);
   }

@@ -1,7 +1,7 @@
 /**
- * Publishes one message on the condition that its subject ends with a known sequence. A lost acknowledgement is settled
- * here: the same message is retried with the same condition, which at most one copy can meet, and the subject shows
- * whose it was.
+ * Publishes one message on the condition that the last sequence of its subject has not changed. Lost acknowledgements
+ * are resolved here: the same message is retried with the same condition, so at most one copy is stored. The subject
+ * then shows which writer's message it is.
  */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import { digestBytes, type EngineCall, sha256, sleep } from '@tidemark/core/engine';
@@ -20,7 +20,10 @@ import type { Messages, StoredMessage } from './messages.ts';
 
 export interface Publication {
   subject: string;
-  /** Sequence of the last message of the subject; 0 when there must be none, absent for no condition. */
+  /**
+   * Sequence of the last message of the subject; 0 if the subject must have no message; absent if there is no
+   * condition.
+   */
   expected?: number;
   headers: Readonly<Record<string, string | undefined>>;
   body: Uint8Array | string;
@@ -29,6 +32,12 @@ export interface Publication {
 interface Acknowledgement {
   seq: number;
   duplicate?: boolean;
+}
+
+/** A message that this process wrote: its sequence in the stream, and the id of the write in its headers. */
+export interface LastWrite {
+  seq: number;
+  write: string;
 }
 
 /** Reserved for headers and protocol in a message of the server's maximum size. */
@@ -40,6 +49,7 @@ export class Writer {
   /** The start of the write ids of this process. */
   readonly #writerId: string;
   #writes = 0;
+  #last: LastWrite | null = null;
 
   constructor(link: Link, messages: Messages, random: (length: number) => Uint8Array) {
     this.#link = link;
@@ -47,15 +57,26 @@ export class Writer {
     this.#writerId = Buffer.from(random(12)).toString('base64url');
   }
 
+  /** The acknowledged write of this process with the highest stream sequence. */
+  get last(): LastWrite | null {
+    return this.#last;
+  }
+
   /** The maximum size of a body in bytes. */
   get largestBody(): number {
     return this.#link.maxPayload - RESERVED;
   }
 
-  /** Returns the sequence of the message, or `null` when the subject has moved on and nothing was written. */
+  /** Publishes a message and returns its sequence, or `null` if the subject has changed and nothing was written. */
   async publish(publication: Publication, call: EngineCall): Promise<number | null> {
-    const { subject, expected, body } = publication;
     const write = `${this.#writerId}.${++this.#writes}`;
+    const seq = await this.#publish(publication, write, call);
+    if (seq !== null && seq > (this.#last?.seq ?? 0)) this.#last = { seq, write };
+    return seq;
+  }
+
+  async #publish(publication: Publication, write: string, call: EngineCall): Promise<number | null> {
+    const { subject, expected, body } = publication;
     const headersAfter = (cleared: number) =>
       headersFor({
         ...publication.headers,
@@ -73,14 +94,15 @@ export class Writer {
         const { seq, duplicate } = parse<Acknowledgement>(await this.#link.ask(subject, body, call, headers));
         if (!duplicate) return seq;
         if (seq > 0) {
-          // Read once only: older versions of a busy record are soon dropped.
+          // Read only once, because the stream soon drops older versions of a busy record.
           const next = await this.#following(subject, expected!, call);
           if (next || mayBeStored) return sequenceOfWrite(next, write);
-          // The message with this id was purged with its subject: all writers that begin again use the same new id.
+          // The message with this id was purged with its subject. All writers that retry after the purge use the same
+          // new id.
           headers = headersAfter(seq);
           continue;
         }
-        // Seen on 2.10.27: another message with the id is being stored, and may not arrive.
+        // Version 2.10.27 reports this while another message with the same id is being stored, which may yet fail.
         throw new RefusedByServer(IN_PROCESS, 'another message of the same id is being stored');
       } catch (error) {
         if (error instanceof RefusedByServer && error.code === WRONG_LAST_SEQUENCE)
@@ -88,7 +110,8 @@ export class Writer {
         if (error instanceof AnswerLost) mayBeStored = true;
         else if (!isPassing(error))
           throw mayBeStored && !isTidemarkError(error, 'OUTCOME_UNKNOWN') ? outcomeUnknown(error) : error;
-        // Before the caller's own timer fires: a write that was refused every time is known not to be stored.
+        // Thrown before the caller's own timer fires, because this error states that a write which was refused every
+        // time is not stored.
         if (isOver(call, GIVE_UP_MS)) throw mayBeStored ? outcomeUnknown(error) : unavailable(error as Error);
         if (isPassing(error)) await sleep(RETRY_DELAY_MS);
       }
@@ -96,8 +119,9 @@ export class Writer {
   }
 
   /**
-   * On a cluster of 2.9.10, two concurrent writers were seen to meet the same expected sequence, apparently while the
-   * first message was still being stored. Of messages with the same id within two minutes, one is stored.
+   * In a cluster of version 2.9.10, two concurrent writers can both succeed with the same expected sequence, apparently
+   * while the first message is still being stored. Of several messages with the same id, the server stores only one
+   * within two minutes.
    */
   #messageId(subject: string, expected: number, cleared: number): string | undefined {
     if (this.#link.cluster === undefined) return undefined;
@@ -105,12 +129,15 @@ export class Writer {
     return cleared === 0 ? id : `${id}:${cleared}`;
   }
 
-  /** Returns what followed the expected sequence: our message, or another's, after which ours can never be stored. */
+  /**
+   * Returns the message that followed the expected sequence: our message, or another writer's message, after which ours
+   * can never be stored.
+   */
   async #settle(subject: string, expected: number, write: string, call: EngineCall): Promise<number | null> {
     return sequenceOfWrite(await this.#following(subject, expected, call), write);
   }
 
-  /** Returns the message that was stored after the expected sequence, or `null` when it is no longer kept. */
+  /** Returns the message that was stored after the expected sequence, or `null` when the stream no longer has it. */
   async #following(subject: string, expected: number, call: EngineCall): Promise<StoredMessage | null> {
     let next: StoredMessage | null;
     try {
@@ -122,7 +149,9 @@ export class Writer {
   }
 }
 
-/** Returns the sequence of our write if it followed the expected one, or `null` if another's did. */
+/**
+ * Returns the sequence of our write if it followed the expected sequence, or `null` if another writer's message did.
+ */
 function sequenceOfWrite(next: StoredMessage | null, write: string): number | null {
   if (!next) throw outcomeUnknown(new Error('what followed it is not kept any more'));
   return next.headers[HEADER.write] === write ? next.seq : null;

@@ -1,6 +1,7 @@
 /**
- * Request ids that no longer fit in the record they changed, in a stream whose messages the server drops by age: one
- * subject each, so that one read finds an id. They are published before the record that no longer holds them.
+ * Request ids that no longer fit in the record they changed. They are in a stream whose messages the server drops by
+ * age. Each id has its own subject, so that a single read finds it. The ids are published before the version of the
+ * record that no longer holds them.
  */
 import { type EngineCall, REQUEST_KEPT_MS, type RecordName, requestName } from '@tidemark/core/engine';
 import type { Messages } from '../messages/messages.ts';
@@ -37,7 +38,9 @@ export class KeptRequests {
     );
   }
 
-  /** Whether an id is kept. `leftAt` is when ids of the key last left their record; 0 if never. */
+  /**
+   * Whether an id is kept. `leftAt` is the last time that ids of the key were moved out of their record; 0 if never.
+   */
   async has(name: RecordName, requestId: string, leftAt: number, call: EngineCall): Promise<boolean> {
     if (this.#parts.clock() - leftAt > REQUEST_KEPT_MS + SKEW_MS) return false;
     return (await this.#parts.messages.last(this.#subjectOf(requestName(name, requestId)).text, call)) !== null;

@@ -14,11 +14,13 @@ export interface RecordHead {
   hasRequests: boolean;
 }
 
-/** The request ids in the last message of a key, which may also be the end of the record. */
+/** The request ids in the last message of a key. That message may also be the end of the record. */
 export interface HeldRequests {
-  /** Oldest first. */
+  /** From the oldest to the newest. */
   ids: readonly string[];
-  /** When ids last left the record because they were too many, on the writer's clock; 0 if never. */
+  /**
+   * The last time that ids were moved out of the record because there were too many, on the writer's clock; 0 if never.
+   */
   leftAt: number;
 }
 
@@ -31,7 +33,7 @@ export function recordBody({ fields }: Pick<RecordState, 'fields'>, requests: He
   return Buffer.concat([Buffer.from(`${JSON.stringify(line)}\n`), ...fields.values()]);
 }
 
-/** Encodes the body of a record's end: its request ids outlive it. */
+/** Encodes the body of a record's end marker. It contains the request ids, which outlive the record. */
 export function endBody(requests: HeldRequests): Buffer {
   return holdsNone(requests) ? Buffer.alloc(0) : recordBody({ fields: new Map() }, requests);
 }
@@ -75,7 +77,7 @@ export function readRecordHead(headers: HeaderValues): RecordHead {
   };
 }
 
-/** Decodes the fields and request ids in a body of a record or of its end. */
+/** Decodes the fields and request ids in the body of a record or of its end marker. */
 export function readBody(body: Buffer): { fields: Map<string, Uint8Array>; requests: HeldRequests } {
   const fields = new Map<string, Uint8Array>();
   const end = body.indexOf(10);

@@ -1,6 +1,6 @@
 /**
- * The keys of all records in order, with the data that scans, jobs and expiry need; fed by the stream. Takes about 200
- * bytes per key.
+ * An in-memory index of the keys of all records, with the data that scans, jobs and expiry need. It follows the stream
+ * and takes about 200 bytes per key.
  */
 import {
   boundsOf,
@@ -35,7 +35,7 @@ interface Table {
   places: SortedKeys;
 }
 
-/** The delete marker of a record, kept until every mirror must have seen it. */
+/** The delete marker of a record, kept until every mirror is sure to have received it. */
 interface DeleteMarker {
   name: RecordName;
   subject: string;
@@ -76,7 +76,7 @@ export class RecordMirror {
     this.#mirror.stop();
   }
 
-  /** Whether it is running, so that catching up costs one request. */
+  /** Whether the mirror is running, in which case catching up costs one request. */
   get started(): boolean {
     return this.#mirror.started;
   }
@@ -101,7 +101,7 @@ export class RecordMirror {
     return found;
   }
 
-  /** Returns up to `count` index entries of live jobs from `from` to before `to`, or after a given one. */
+  /** Returns up to `count` index entries of live jobs, from `from` up to but excluding `to`, or after a given entry. */
   places(tenantId: string, range: Omit<PlaceRange, 'limit'>, count: number): { place: string; key: string }[] {
     const table = this.#tables.get(tableId('kv', tenantId));
     const start = range.after ? entryOf(range.after.place, range.after.key) : range.from;
@@ -129,7 +129,7 @@ export class RecordMirror {
     return found;
   }
 
-  /** Returns the tenants that have a record of a space. */
+  /** Returns the tenants that have a record in a space. */
   tenants(space: RecordSpace): string[] {
     const tables = [...this.#tables].filter(([, table]) => table.rows.size > 0);
     const ids = tables.map(([id]) => id.split('\0') as [RecordSpace, string]);
@@ -149,7 +149,7 @@ export class RecordMirror {
     return this.#markers.filter(isOurs);
   }
 
-  /** Removes up to `count` delete markers that are no longer needed and returns how many. */
+  /** Removes up to `count` delete markers that are no longer needed and returns their number. */
   async removeMarkers(count: number, call: EngineCall): Promise<number> {
     const old = this.#markers.slice(0, count).filter(({ at }) => at < Date.now() - KEEP_MARKERS_MS);
     for (const { subject, seq } of old) await this.#messages.purge(subject, seq + 1, call);
@@ -196,7 +196,7 @@ export class RecordMirror {
   }
 }
 
-/** Ids contain no NUL: it separates them, and sorts before everything else. */
+/** NUL separates the ids, because it does not occur in them and sorts first. */
 function tableId(space: RecordSpace, tenantId: string): string {
   return `${space}\0${tenantId}`;
 }

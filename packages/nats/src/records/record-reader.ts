@@ -1,4 +1,4 @@
-/** Reads record subjects from the server, or from a cache where nothing has changed since. */
+/** Reads record subjects from the server, or from a cache if they have not changed since. */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import {
   corruptValue,
@@ -20,20 +20,20 @@ import type { RecordMirror } from './record-mirror.ts';
 
 /** The current content of a subject. */
 export interface Found {
-  /** Sequence of the last message, of any kind; 0 when there is none. */
+  /** Sequence of the last message of the subject, of any kind; 0 when there is none. */
   revision: number;
   /** The record, expired or not. */
   state: RecordState | undefined;
   requests: HeldRequests;
   spilled: boolean;
-  /** The message does not match its checksum: `state` has no fields. */
+  /** Set when the message does not match its checksum. `state` then has no fields. */
   damaged?: true;
 }
 
 /** A record as a scan returns it. */
 export type ReadRecord = StoredRecord & Pick<ScannedRecord, 'damaged' | 'unsummed'>;
 
-/** From this many records on, it is cheaper to ask the mirror which of them have changed. */
+/** For this many records or more, it is cheaper to ask the mirror which of them have changed. */
 const MANY = 4;
 const MAX_SEEN_BYTES = 16 * 1024 * 1024;
 /** Approximate size of an entry besides its values. */
@@ -50,7 +50,7 @@ export interface ReaderParts {
 
 export class RecordReader {
   readonly #parts: ReaderParts;
-  /** Cache of records that were read or written last, to be written to without another read. */
+  /** Cache of the records that were read or written last, so that a write to one of them needs no read. */
   readonly #seen = new LruMap<string, Found>(MAX_SEEN_BYTES, weigh);
 
   constructor(parts: ReaderParts) {
@@ -64,12 +64,12 @@ export class RecordReader {
     return this.getKnown(names, call);
   }
 
-  /** Reads records through the mirror: only those whose cached revision is not current are read from the server. */
+  /** Reads records through the mirror. Only records whose cached revision is outdated are read from the server. */
   getKnown(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
     return Promise.all(names.map((name) => this.#getKnown(name, call)));
   }
 
-  /** The same, with damaged records marked instead of refused. */
+  /** Like `getKnown`, but damaged records are marked instead of refused. */
   getMarked(names: readonly RecordName[], call: EngineCall): Promise<(ReadRecord | null)[]> {
     return Promise.all(
       names.map(async (name): Promise<ReadRecord | null> => {
@@ -100,7 +100,7 @@ export class RecordReader {
         if (found.state && !found.damaged) this.remember(subject, found);
         return found;
       }
-      // Its parts are gone, so a newer version is stored, or about to be.
+      // The parts of the body are gone, so a newer version has been stored or is about to be stored.
       if (isOver(call)) throw new TidemarkError('TIMEOUT', 'The record changed faster than it could be read');
     }
   }
@@ -145,7 +145,7 @@ export class RecordReader {
     return state && (state.expiresAt === null || state.expiresAt > this.#parts.clock()) ? state : undefined;
   }
 
-  /** Copies the record: callers may modify it, and the cache must not change with it. */
+  /** Copies the record, so that callers can modify it without changing the cache. */
   copy(state: RecordState): StoredRecord;
   copy(state: RecordState | undefined): StoredRecord | null;
   copy(state: RecordState | undefined): StoredRecord | null {

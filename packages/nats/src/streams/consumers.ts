@@ -1,11 +1,12 @@
 /**
- * Consumers, which read many messages at a time. A walk is a bounded read by pulling. A follower is an ordered push
- * consumer. It is recreated after the last message it delivered whenever a message is missing, the heartbeat stops or
- * the connection breaks.
+ * Consumers, which read many messages at a time. A walk is a bounded read with a pull consumer. A follower is an
+ * ordered push consumer. It is recreated, starting after the last delivered message, whenever a message is missing, the
+ * heartbeat stops or the connection breaks.
  *
- * Consumers of 2.9.10 skip messages where subjects are purged meanwhile: a purge moves them to the first message left
- * of its subject, which may be the last of all. So every gap in the sequences is checked with the leader, which returns
- * the missing messages. A consumer that has skipped many is replaced, since each takes a request.
+ * Consumers of version 2.9.10 skip messages if subjects are purged while they read: a purge moves them to the first
+ * remaining message of its subject, which may be the last message of all. For every gap in the sequences, the leader is
+ * therefore asked for the missing messages. A consumer that has skipped many messages is replaced, because reading each
+ * missing message takes a request.
  */
 import type { Msg } from '@nats-io/nats-core';
 import { type EngineCall, inParts, sleep } from '@tidemark/core/engine';
@@ -20,9 +21,9 @@ const RETRY_MS = 250;
 const BATCH = 500;
 const PULL_MS = 1_000;
 const GAPS_AT_ONCE = 32;
-/** Up to this many gaps are checked one by one, before it is worth reading all of them. */
+/** Up to this many gaps are checked one by one. If there are more, reading all of them at once is cheaper. */
 const FEW_GAPS = 8;
-/** Up to this many skipped messages are read one by one, before another consumer is created. */
+/** Up to this many skipped messages are read one by one. If there are more, creating another consumer is cheaper. */
 const FEW_MESSAGES = 8;
 const NANOSECONDS = 1_000_000;
 
@@ -38,7 +39,7 @@ function configOf(start: 'heads' | number, filter: string, headersOnly: boolean,
       : { deliver_policy: 'last_per_subject' };
   return {
     ...from,
-    // Reading 2 000 messages took a server ten times as long with a filter that matches them all.
+    // Given a filter that matches all messages, a server takes ten times as long to read 2 000 of them.
     ...((filter !== messages.all || start === 'heads') && { filter_subject: filter }),
     ...(headersOnly && { headers_only: true }),
     ack_policy: 'none',
@@ -51,8 +52,8 @@ function configOf(start: 'heads' | number, filter: string, headersOnly: boolean,
 }
 
 /**
- * Yields messages of a filter from a sequence on, in order, up to `last`, which the leader is known to have. Waits for
- * it if the consumer is on a server that is behind.
+ * Yields messages of a filter in order, from one sequence up to `last`, which the leader is known to have. Waits for
+ * that message if the consumer is on a server that lags behind.
  */
 export async function* walk(
   link: Link,
@@ -90,7 +91,10 @@ export async function* walk(
   }
 }
 
-/** Yields a batch with the messages that the leader has in its gaps. Checks many gaps at a time; most are empty. */
+/**
+ * Yields a batch, and in its gaps the messages that the leader has there. Checks many gaps at a time, because most are
+ * empty.
+ */
 async function* withMissing(
   messages: Messages,
   filter: string,
@@ -118,7 +122,7 @@ async function* withMissing(
   }
 }
 
-/** Counts the gaps in a batch of a whole stream that are not known to be empty. */
+/** Counts the gaps that may not be empty in a batch of a whole stream. */
 function countGaps(messages: Messages, batch: readonly StoredMessage[], from: number): number {
   const starts = [from, ...batch.map(({ seq }) => seq + 1)];
   return batch.filter(({ seq }, at) => starts[at]! < seq && !messages.isEmpty(starts[at]!, seq)).length;
@@ -128,11 +132,14 @@ function countGaps(messages: Messages, batch: readonly StoredMessage[], from: nu
 function mayLack(filter: string, { seq, headers }: StoredMessage, next: number): boolean {
   if (seq === next) return false;
   const expected = headers[HEADER.expected];
-  // The message names the sequence before it on its subject, which is enough if the filter is one subject.
+  // The message contains the previous sequence of its subject, which is sufficient if the filter is a single subject.
   return /[*>]/.test(filter) || expected === undefined || Number(expected) >= next;
 }
 
-/** Returns the first few messages that the leader has of a filter between two sequences. A gap is queried only once. */
+/**
+ * Returns the first few messages that the leader has of a filter between two sequences. The leader is asked about a gap
+ * only once.
+ */
 async function missing(
   messages: Messages,
   filter: string,
@@ -157,7 +164,7 @@ async function createConsumer(link: Link, stream: string, config: object, call: 
   return link.query<ConsumerInfo>(`CONSUMER.CREATE.${stream}`, { stream_name: stream, config }, call);
 }
 
-/** Returns the messages that a consumer has immediately available. */
+/** Returns the messages that a consumer can deliver immediately. */
 async function pull(link: Link, stream: string, name: string, call: EngineCall): Promise<StoredMessage[]> {
   await link.whenConnected(call);
   const messages: StoredMessage[] = [];
@@ -201,8 +208,9 @@ export interface FollowerOptions {
   messages: Messages;
   filter: string;
   /**
-   * `heads`: the last message of each subject first, then all that follow. A number: from this sequence on. `new`:
-   * after the leader's last sequence, because a consumer's own notion of new depends on how far behind its server is.
+   * Where to start. `heads`: the last message of each subject first, then all later messages. A number: from this
+   * sequence on. `new`: after the leader's last sequence, because the position that a consumer considers new depends on
+   * how far its server lags behind.
    */
   start: 'heads' | 'new' | number;
   headersOnly: boolean;
@@ -210,13 +218,13 @@ export interface FollowerOptions {
   /** Called when everything that was stored at the start has been delivered. */
   onCaughtUp?: () => void;
   /**
-   * Called when it has stopped because it was disconnected so long that delete markers may be gone. The state built
-   * from it must be dropped and rebuilt.
+   * Called when the follower has stopped because it was disconnected for so long that delete markers may have been
+   * removed. The state built from its messages must be dropped and rebuilt.
    */
   onRestart?: () => void;
 }
 
-/** How long a follower may be disconnected and still continue: delete markers are kept for twice as long. */
+/** How long a follower may be disconnected and still continue. Delete markers are kept for twice as long. */
 const MAY_BE_AWAY_MS = 30 * 60_000;
 
 export class Follower {
@@ -228,7 +236,7 @@ export class Follower {
   /** `new` until the leader's last sequence is known. */
   #start: FollowerOptions['start'];
   #lastSeq = 0;
-  /** Messages that arrived while a gap is being checked; `null` if none is. */
+  /** Messages that arrived while a gap is being checked; `null` if none is being checked. */
   #held: { message: StoredMessage; pending: number }[] | null = null;
   #heardAt = Date.now();
   #making = false;
@@ -244,7 +252,7 @@ export class Follower {
     void this.#make();
   }
 
-  /** The last delivered sequence. Everything lower was delivered, or was removed before. */
+  /** The last delivered sequence. All messages with a lower sequence were delivered or had been removed. */
   get lastSeq(): number {
     return this.#lastSeq;
   }
@@ -286,7 +294,7 @@ export class Follower {
       this.#heardAt = Date.now();
       if (num_pending === 0) this.#options.onCaughtUp?.();
     } catch {
-      // The watchdog notices the silence and retries.
+      // The watchdog notices that no messages arrive, and retries.
       this.#letGo();
       await sleep(RETRY_DELAY_MS);
     } finally {
@@ -320,13 +328,16 @@ export class Follower {
     return filter !== messages.all || !messages.isEmpty(next, message.seq);
   }
 
-  /** False while reading the last messages of subjects, where most sequences are missing anyway. */
+  /**
+   * Whether the follower's position is known. False while it reads the last messages of subjects, where most sequences
+   * are missing anyway.
+   */
   get #knowsPlace(): boolean {
     return typeof this.#start === 'number';
   }
 
   #give(message: StoredMessage, pending: number): void {
-    // A consumer on a server that is behind starts with messages that were already delivered.
+    // A consumer on a server that lags behind starts with messages that were already delivered.
     if (message.seq > this.#lastSeq) {
       this.#options.onMessage(message);
       this.#lastSeq = message.seq;
@@ -334,7 +345,7 @@ export class Follower {
     if (pending === 0) this.#options.onCaughtUp?.();
   }
 
-  /** Delivers the held messages, and before them those that the leader has and the consumer skipped. */
+  /** Delivers the held messages, preceded by the messages that the leader has and the consumer skipped. */
   async #fill(held: { message: StoredMessage; pending: number }[]): Promise<void> {
     const { messages, filter } = this.#options;
     const inbox = this.#inbox;
@@ -359,8 +370,8 @@ export class Follower {
   }
 
   /**
-   * Delivers all messages up to a sequence that the leader has at once, if they are few: the consumer may have skipped
-   * the last one.
+   * Delivers all messages up to a sequence that the leader has, if there are few, because the consumer may have skipped
+   * the last message.
    */
   async fillUpTo(seq: number, call: EngineCall): Promise<void> {
     if (this.#held || !this.#knowsPlace) return;

@@ -1,7 +1,7 @@
 /**
- * A process's view of a whole stream: the headers of the last message of each subject, then of every message as it
- * arrives. Before it answers, it catches up with the leader's last sequence, so it includes every write acknowledged
- * before.
+ * A process's view of a whole stream. It reads the headers of the last message of each subject, then the headers of
+ * every message as it arrives. Before each use, the view catches up with the leader's last sequence, so that it
+ * includes every write that was acknowledged earlier.
  */
 import type { EngineCall } from '@tidemark/core/engine';
 import { isOver, type Link } from '../connection/link.ts';
@@ -10,7 +10,7 @@ import type { Messages, StoredMessage } from '../messages/messages.ts';
 import { Follower } from './consumers.ts';
 import { streamInfo } from './streams.ts';
 
-/** How long to wait for a message that the leader has, before checking whether it still exists. */
+/** How long to wait for a message that the leader has, before checking whether the message still exists. */
 const LATE_MS = 100;
 const LOOK_WITHIN_MS = 5_000;
 /** This many of the newest messages are read one by one, even if the last message of their subject was already read. */
@@ -25,9 +25,9 @@ export class Mirror {
   #follower: Follower | null = null;
   #started = false;
   #stopped = false;
-  /** Whether it now receives every message. */
+  /** Whether the mirror receives every message from now on. */
   #followsAll = false;
-  /** Nothing is missing up to this sequence, though the last message may have been removed. */
+  /** Up to this sequence, no message is missing. The last message itself may have been removed. */
   #complete = 0;
 
   constructor(link: Link, messages: Messages, take: (message: StoredMessage) => void, forget: () => void) {
@@ -48,9 +48,9 @@ export class Mirror {
   }
 
   /**
-   * Reads the last messages of subjects up to some distance before the end, and from there on every message. Once, on a
-   * cluster of 2.9.10, a run begun meanwhile was missing when only the last messages were read; probably because the
-   * server collects them while others are stored.
+   * Reads the last message of each subject up to `READ_AGAIN` messages before the end, and every message after that
+   * point. When only the last messages were read, a run created in the meantime was once missing on a cluster of
+   * version 2.9.10, probably because the server collects them while others are being stored.
    */
   async #begin(): Promise<void> {
     const from = await this.#safeStart();
@@ -118,14 +118,14 @@ export class Mirror {
     void this.#begin();
   }
 
-  /** Waits until every write acknowledged so far is included. */
+  /** Waits until the mirror includes every write acknowledged so far. */
   async caughtUp(call: EngineCall): Promise<void> {
     this.start();
     const last = await this.#messages.lastSeq(call);
     while (this.#seq < last) {
       if (await this.#moved()) continue;
       if (isOver(call)) throw unavailable(new Error('the mirror of the stream is behind'));
-      // The message may have been removed; then the last existing one counts.
+      // If that message has been removed, the last existing message counts.
       const there = await this.#messages.last(this.#messages.all, call);
       if (!this.#followsAll) continue;
       if (there && there.seq > this.#seq) await this.#follower?.fillUpTo(there.seq, call);
@@ -144,7 +144,7 @@ export class Mirror {
   }
 
   #wake(): void {
-    // After the follower has recorded its position.
+    // Runs after the follower has recorded its position.
     queueMicrotask(() => {
       for (const wake of this.#waiting) wake();
     });

@@ -1,16 +1,19 @@
 /**
- * The streams of a store: configured so that nothing in them is ever dropped or changed, and compared with the server's
- * actual settings, because servers drop options that they do not know.
+ * The streams of a store. They are configured so that nothing in them is ever dropped or changed, and their settings
+ * are read back, because servers silently ignore options that they do not know.
  */
 import { invalidArgument, TidemarkError } from '@tidemark/core';
-import type { EngineCall } from '@tidemark/core/engine';
+import { type EngineCall, NEWEST_CHAIN_FORMAT } from '@tidemark/core/engine';
 import type { Link } from '../connection/link.ts';
 import { NO_REPLICAS, NO_STREAM, RefusedByServer, STREAM_EXISTS, SUBJECTS_TAKEN } from '../errors.ts';
 
-/** Versions kept of each record: a slow watch sees each of them, and they settle lost acknowledgements. */
+/**
+ * The number of versions kept of each record, so that slow watches receive every version and the outcome of a lost
+ * acknowledgement can be determined.
+ */
 const RECORD_VERSIONS = 8;
 
-/** How long the server keeps request ids: longer than needed, since the clocks of writers differ. */
+/** How long the server keeps request ids. It is longer than required, because the clocks of writers differ. */
 const REQUESTS_MAX_AGE_MS = 15 * 60_000;
 const NANOSECONDS_PER_MS = 1_000_000;
 
@@ -18,8 +21,12 @@ const NANOSECONDS_PER_MS = 1_000_000;
 export const STREAM_KINDS = ['runs', 'journals', 'records', 'bytes', 'requests'] as const;
 export type StreamKind = (typeof STREAM_KINDS)[number];
 
+/** The description of the stream of runs in a new store. It names the newest format that writers may use. */
+export const NEWEST_MARKER = `tidemark format ${NEWEST_CHAIN_FORMAT}`;
+
 export interface StreamConfig {
   name: string;
+  description?: string;
   subjects: string[];
   storage: string;
   retention: string;
@@ -52,7 +59,7 @@ export function streamName(prefix: string, kind: StreamKind): string {
   return `${prefix}-${kind}`;
 }
 
-/** Returns the start of the subjects of all its messages. */
+/** Returns the prefix that the subjects of all messages in a stream share. */
 export function streamSubject(prefix: string, kind: StreamKind): string {
   return `${prefix}.${kind}`;
 }
@@ -60,6 +67,7 @@ export function streamSubject(prefix: string, kind: StreamKind): string {
 export function safeConfig(prefix: string, kind: StreamKind, replicas: number): StreamConfig {
   return {
     name: streamName(prefix, kind),
+    ...(kind === 'runs' ? { description: NEWEST_MARKER } : undefined),
     subjects: [`${streamSubject(prefix, kind)}.>`],
     storage: 'file',
     retention: 'limits',
@@ -77,7 +85,7 @@ export function safeConfig(prefix: string, kind: StreamKind, replicas: number): 
   };
 }
 
-/** Creates missing streams. Throws if an existing one is unsafe. */
+/** Creates missing streams. Throws if an existing stream has unsafe settings. */
 export async function prepareStreams(
   link: Link,
   prefix: string,
@@ -129,8 +137,8 @@ async function createStream(link: Link, safe: StreamConfig, call: EngineCall): P
 }
 
 /**
- * Throws if another stream has the subjects. They may also belong to this very stream, if another process created it
- * between two checks of the server.
+ * Throws if another stream has the subjects. The server also reports this if another process created this stream
+ * between two of the server's checks.
  */
 async function requireSubjects(link: Link, { name, subjects }: StreamConfig, call: EngineCall): Promise<void> {
   for (const subject of subjects) {
@@ -141,11 +149,11 @@ async function requireSubjects(link: Link, { name, subjects }: StreamConfig, cal
   }
 }
 
-/** A stream setting that is not as it should be. */
+/** A setting of a stream that differs from the required value. */
 export interface Weakness {
   setting: keyof StreamConfig;
   problem: string;
-  /** Whether it can lose an acknowledged write, or make a read miss one. */
+  /** Whether the setting can lose an acknowledged write, or make a read miss one. */
   loses: boolean;
 }
 

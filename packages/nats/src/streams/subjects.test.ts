@@ -46,12 +46,12 @@ describe('subjects', () => {
     }
   });
 
-  it('sort as the ids do, token by token', () => {
+  it('sort like the ids, token by token', () => {
     const ids = HOSTILE.filter((id) => !id.includes('.'));
     expect(ids.map(encodeToken).sort(compareKeys)).toEqual(ids.sort(compareKeys).map(encodeToken));
   });
 
-  it('stay within a protocol line, however long the ids are', () => {
+  it('fit in a protocol line, however long the ids are', () => {
     const long = '😀'.repeat(128);
     for (const name of ['x'.repeat(512), '%2F'.repeat(512), `${long}.${'é'.repeat(700)}`]) {
       const subject = subjectOf('p.records', { space: 'artifacts', tenantId: long, name }, true);

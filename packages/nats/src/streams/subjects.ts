@@ -1,14 +1,17 @@
 /**
  * Ids as subject tokens (GEN-5): letters, digits, `-` and `_` are unchanged; every other byte becomes an escape
- * character and two hex digits. The escape characters sort where the bytes they replace would, so encoded tokens sort
- * like the ids. No raw id is in a subject.
+ * character and two hex digits. The escape characters sort in the same positions as the bytes they replace, so encoded
+ * tokens sort like the ids. Subjects never contain unencoded ids.
  */
 import { sha256Hex } from '@tidemark/core/engine';
 
-/** A server refuses protocol lines over 4 096 bytes. A longer id is hashed, and the message carries its name. */
+/**
+ * Limits the length of the tokens, because a server refuses protocol lines over 4 096 bytes. A longer id is hashed, and
+ * the message contains the full name.
+ */
 const LONGEST_TOKENS = 1_500;
 const EMPTY = '!';
-/** Starts a hash; no encoded id contains it. */
+/** Starts a hashed part. No encoded id contains this character. */
 const HASHED = '=';
 
 const ENCODED = Array.from({ length: 256 }, (_, byte) => {
@@ -50,13 +53,13 @@ export interface SubjectName {
 
 export interface Subject {
   text: string;
-  /** Whether a part is hashed, so that its message must carry the name. */
+  /** Whether a part is hashed, in which case its message must contain the full name. */
   hashed: boolean;
 }
 
 /**
  * Returns the subject of a name under the subject of its stream, such as `tidemark.records`. With `dotted`, dots in the
- * name stay, so that keys can be filtered by their first tokens.
+ * name stay unencoded, so that keys can be filtered by their first tokens.
  */
 export function subjectOf(stream: string, { space, tenantId, name }: SubjectName, dotted = false): Subject {
   const tenant = shortened(encodeToken(tenantId), tenantId);
@@ -70,7 +73,7 @@ export function tenantFilter(stream: string, space: string, tenantId: string): s
   return `${stream}.${space}.${shortened(encodeToken(tenantId), tenantId)}.>`;
 }
 
-/** Decodes the name of a subject under that of its stream. If a part is hashed, the message carries the name. */
+/** Decodes the name in a subject of a stream. If a part is hashed, the message contains the full name. */
 export function nameOfSubject(stream: string, subject: string, inMessage: string | undefined): SubjectName {
   const [space, tenant, ...rest] = subject.slice(stream.length + 1).split('.');
   if (inMessage === undefined) {
