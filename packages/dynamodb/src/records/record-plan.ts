@@ -1,0 +1,122 @@
+/** Decides how a write changes a record that was read, and expresses the change as conditional actions. */
+import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import {
+  type Fields,
+  jobTypeOf,
+  meets,
+  placesOf,
+  type RecordName,
+  type RecordOutcome,
+  type RecordState,
+  type RecordWrite,
+  recordAfter,
+  requestsAfter,
+} from '@tidemark/core/engine';
+import type { Item } from '../client.ts';
+import { joined, keyOf, recordPartition, sortKey } from '../keys.ts';
+import {
+  type Found,
+  liveState,
+  newWriteId,
+  type PartsOf,
+  recordItem,
+  removableAt,
+  revisionAfter,
+  storedRecord,
+} from './record-item.ts';
+
+/** The maximum number of request ids in a record. When a record has more, the older half is moved elsewhere. */
+const MOST_REQUESTS = 32;
+
+/** The planned change of a record. */
+export interface Plan {
+  write: RecordWrite;
+  before: Found;
+  /** The state after the write; `null` when no record is left. */
+  after: RecordState | null;
+  revision: number;
+  writeId: Buffer;
+  now: number;
+  requests: readonly string[];
+  /** Request ids that must be stored outside the record before this write. */
+  left: readonly string[];
+}
+
+/** Returns the plan of a write whose conditions are met, or the write's outcome when there is nothing to write. */
+export function planWrite(write: RecordWrite, before: Found, answered: boolean, now: number): Plan | RecordOutcome {
+  const live = liveState(before, now);
+  const existed = live !== undefined;
+  const record = live ? storedRecord(live, now) : null;
+  if (answered) return { applied: true, record, existed: existed || write.mode === 'delete' };
+  if (!meets(write, live)) return { applied: false, record, existed };
+  const revision = revisionAfter(before.revision);
+  const after = recordAfter(write, live, revision, now);
+  if (after === null && !existed) return { applied: true, record: null, existed };
+  const { held, left } = requestsAfter(before.requests, write.requestId, true, MOST_REQUESTS);
+  return { write, before, after, revision, writeId: newWriteId(), now, requests: held, left };
+}
+
+export function isPlan(it: Plan | RecordOutcome): it is Plan {
+  return 'writeId' in it;
+}
+
+export function outcomeOf({ before, after, now }: Plan): RecordOutcome {
+  return {
+    applied: true,
+    record: after && storedRecord(after, now),
+    existed: liveState(before, now) !== undefined,
+  };
+}
+
+/** Returns the item in its state after the write. */
+export function itemAfter(plan: Plan, parts: PartsOf | null): Item {
+  const { write, before, after, revision, writeId, requests, left, now } = plan;
+  const leftAt = left.length > 0 ? now : before.leftAt;
+  return recordItem(write.name, { state: after, revision, writeId, requests, leftAt, now, parts });
+}
+
+/** Returns the condition that a record has not changed since it was read. */
+export function unchanged({ writeId }: Found): {
+  ConditionExpression: string;
+  ExpressionAttributeNames: Record<string, string>;
+  ExpressionAttributeValues?: Item;
+} {
+  if (!writeId) return { ConditionExpression: 'attribute_not_exists(#p)', ExpressionAttributeNames: { '#p': 'p' } };
+  return {
+    ConditionExpression: '#w = :w',
+    ExpressionAttributeNames: { '#w': 'w' },
+    ExpressionAttributeValues: { ':w': { B: writeId } },
+  };
+}
+
+/** Returns the changes of index entries that a write requires. */
+export function placeActions({ write: { name }, before, after }: Plan, table: string): TransactWriteItem[] {
+  if (!hasPlaces(name)) return [];
+  const old = new Set(before.isDeleted ? [] : placesOf(name.key, before.fields));
+  const next = new Set(after ? placesOf(name.key, after.fields) : []);
+  const actions: TransactWriteItem[] = [];
+  const expires = after?.expiresAt ?? null;
+  for (const place of next) {
+    if (old.has(place) && expires === before.expiresAt) continue;
+    const item: Item = { ...placeKey(name, place), k: { S: name.key }, a: { S: place }, o: { S: name.tenantId } };
+    if (expires !== null) item.e = removableAt(expires);
+    actions.push({ Put: { TableName: table, Item: item } });
+  }
+  for (const place of old)
+    if (!next.has(place)) actions.push({ Delete: { TableName: table, Key: placeKey(name, place) } });
+  return actions;
+}
+
+/** Whether records of this name can have index entries. */
+export function hasPlaces({ space, key }: RecordName): boolean {
+  return space === 'kv' && jobTypeOf(key) !== null;
+}
+
+function placeKey(name: RecordName, place: string): Item {
+  return keyOf(recordPartition('i', 'kv', name.tenantId), sortKey(joined(name.tenantId, place, name.key)));
+}
+
+/** Returns the index entries to delete with a record. */
+export function placesToDelete(name: RecordName, fields: Fields): Item[] {
+  return hasPlaces(name) ? placesOf(name.key, fields).map((place) => placeKey(name, place)) : [];
+}
