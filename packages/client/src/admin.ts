@@ -22,7 +22,7 @@ export function httpAdmin(transport: Transport, { documentBytes }: StoreLimits):
     cursor: options?.cursor,
   });
 
-  /** Erases in steps, so that no request takes long and an abort takes effect between steps. */
+  /** Erases in steps, so that no request takes long and an abort can take effect between steps. */
   const erase = async (request: Request<EraseRoute>, options: ErasureOptions | undefined): Promise<ErasureReport> => {
     const removed: ErasureReport['removed'] = {};
     const onProgress = options?.onProgress;

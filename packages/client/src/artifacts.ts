@@ -58,7 +58,11 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
         throw invalidArgument('chunks', 'an async iterable of Uint8Array', chunks ?? null);
       const body = new LabelledStream(labelOf(options), chunks);
       try {
-        return await put(transport.writeOf('artifacts', 'putStream', [chunks, given]), body.stream, options);
+        return await put(
+          transport.writeOf('artifacts', 'putStream', [{ withheld: 'chunks' }, given]),
+          body.stream,
+          options,
+        );
       } catch (error) {
         throw body.failure ? body.failure.error : error;
       }
@@ -74,12 +78,12 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
       const request = { ...targetOf('GET /v1/artifacts/{id}', { id }), query: within(access?.scope) };
       const isWhole = range.start === 0 && range.end === Number.MAX_SAFE_INTEGER;
       if (isWhole) return (await transport.openOrNull(request, access))?.chunks ?? null;
-      // HTTP has no empty ranges.
+      // HTTP cannot express an empty range.
       if (range.start === range.end) return (await artifacts.exists(id, access)) ? nothing() : null;
       try {
         const part = await transport.openOrNull({ ...request, headers: { range: rangeText(range) } }, access);
         if (part === null) return null;
-        // A server of version 0.1 sends the whole.
+        // A server of version 0.1 ignores the range and sends the whole artifact.
         return part.response.status === 206 ? part.chunks : cut(part.chunks, range);
       } catch (error) {
         if (isTidemarkError(error, 'INVALID_ARGUMENT') && error.field === 'range') return nothing();
@@ -144,8 +148,8 @@ async function joined(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 }
 
 /**
- * Streams a label and then the bytes of an iterator. Keeps the iterator's error, because `fetch` replaces it with its
- * own.
+ * Streams a label and then the bytes of an iterator. Keeps the iterator's error, because `fetch` replaces it with an
+ * error of its own.
  */
 class LabelledStream {
   readonly stream: ReadableStream<Uint8Array>;
@@ -160,7 +164,7 @@ class LabelledStream {
           const { value, done } = await iterator.next();
           if (done) return controller.close();
           if (!(value instanceof Uint8Array)) throw invalidArgument('chunks', 'an async iterable of Uint8Array', value);
-          // An empty chunk sends nothing and requests the next one.
+          // An empty chunk sends nothing, but makes the stream request the next chunk.
           controller.enqueue(value);
         } catch (error) {
           this.failure = { error };

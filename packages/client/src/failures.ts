@@ -2,7 +2,7 @@
 import { type StoreWrite, TidemarkError } from '@tidemark/core/portable';
 import { errorOfProblem, type Problem, problemOfAnswer } from '@tidemark/wire';
 
-/** Marks a call that does not write. */
+/** Marks a call that does not write anything. */
 export const NO_WRITE = Symbol('no write');
 
 /** Connection failures that happen before anything was sent. */
@@ -15,9 +15,9 @@ const UNSENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Rebuilds the error of a problem document. An unknown outcome carries the write of the call. */
+/** Rebuilds the error that a problem document describes. An `OUTCOME_UNKNOWN` error carries the write of the call. */
 function errorOf(problem: Problem, write: StoreWrite | typeof NO_WRITE): TidemarkError {
-  return errorOfProblem(problem, problem.code === 'OUTCOME_UNKNOWN' && write !== NO_WRITE ? { write } : {});
+  return errorOfProblem(problem, problem.outcome === 'unknown' && write !== NO_WRITE ? { write } : {});
 }
 
 /** Returns the error of a failed response from the server, or from a proxy in front of it. */
@@ -32,16 +32,18 @@ export async function errorOfAnswer(response: Response, write: StoreWrite | type
 }
 
 /** Returns the error of a call whose connection failed. */
-export function errorOfConnection(cause: unknown, write: StoreWrite | typeof NO_WRITE): TidemarkError {
-  const code = (cause as { cause?: { code?: string } })?.cause?.code;
+export function errorOfConnection(url: string, cause: unknown, write: StoreWrite | typeof NO_WRITE): TidemarkError {
+  // `fetch` reports only that it failed. The cause of its error contains the reason.
+  const { code, message } = (cause as { cause?: { code?: string; message?: string } })?.cause ?? {};
+  const reason = code ?? message ?? (cause as Error)?.message;
   if (write === NO_WRITE || (code !== undefined && UNSENT.has(code)))
-    return new TidemarkError('UNAVAILABLE', 'The server cannot be reached; try again', { cause });
+    return new TidemarkError('UNAVAILABLE', `The server at ${url} cannot be reached: ${reason}; try again`, { cause });
   return lostReply(write, cause);
 }
 
 function lostReply(write: StoreWrite | typeof NO_WRITE, cause: unknown): TidemarkError {
   if (write === NO_WRITE) return new TidemarkError('UNAVAILABLE', 'The answer was lost; try again', { cause });
-  const message = 'The answer was lost; send the same write again to learn what became of it';
+  const message = 'The answer was lost; retry the same write to find out its outcome';
   return new TidemarkError('OUTCOME_UNKNOWN', message, { write, cause });
 }
 
@@ -52,7 +54,7 @@ export function errorOfGivingUp(
   cause: unknown,
 ): TidemarkError {
   if (write !== NO_WRITE) {
-    const message = `The write ${why} while it was under way; send the same write again to learn what became of it`;
+    const message = `The write ${why} while it was under way; retry the same write to find out its outcome`;
     return new TidemarkError('OUTCOME_UNKNOWN', message, { write, cause });
   }
   return why === 'was aborted'

@@ -1,4 +1,6 @@
-/** A server whose store lost the tail of a run: a client that saw the later head reports the loss once. */
+/**
+ * A client that has seen the head of a run reports once that the server's store has lost the last events of the run.
+ */
 import type { AppendResult, RunEventInput, StoreAlert } from '@tidemark/core/portable';
 import { describe, expect, it } from 'vitest';
 import { HeadWatch } from './head-watch.ts';

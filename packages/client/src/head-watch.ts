@@ -1,7 +1,7 @@
 /**
  * Remembers the last head that this client saw of each run and reports runs that lost events (`HEAD_WENT_BACK`), for
- * example after a failover behind the server. A redaction or a restore increases the run's `rewrites` and explains a
- * lower head.
+ * example after a failover of the server's database. A redaction or a restore increases the run's `rewrites` and
+ * explains a lower head.
  */
 import {
   type AppendResult,
@@ -23,7 +23,10 @@ export class HeadWatch {
     this.#onAlert = onAlert;
   }
 
-  /** Wraps the calls that return heads. Events must name their tenant. Compares each head with the one known before the call began. */
+  /**
+   * Wraps the calls that return heads, and compares each head with the head that was known before the call. Events must
+   * name their tenant.
+   */
   around(runs: Calls): Calls {
     const { appendEvent, appendEvents, position } = runs;
     return {
@@ -53,7 +56,7 @@ export class HeadWatch {
     };
   }
 
-  /** Returns the last known sequence of an event's run. The event has not been checked yet and may be any value. */
+  /** Returns the last known sequence of an event's run. The argument has not been checked yet and may be any value. */
   #seqOf(event: RunEventInput | null | undefined): number | undefined {
     return event?.tenantId === undefined
       ? undefined
@@ -75,7 +78,7 @@ export class HeadWatch {
     }
   }
 
-  /** Reads the position again before reporting: the run may have been redacted, restored or removed. */
+  /** Reads the position again before reporting a loss, because the run may have been redacted, restored or removed. */
   async #confirm(
     { tenantId, runId }: { tenantId: string; runId: string },
     knownSeq: number,
@@ -94,7 +97,8 @@ export class HeadWatch {
       if (isLost && now.rewrites <= rewrites && this.#heads.isNewLoss(key, loss))
         this.#onAlert({ code: 'HEAD_WENT_BACK', severity: 'P1', ...run, ...loss });
     } catch {
-      // Ignored: the next call that returns a head compares it again, and a failing listener must not fail calls.
+      // Errors are ignored. The next call that returns a head compares it again, and a failing listener must not make
+      // calls fail.
     }
   }
 

@@ -7,7 +7,8 @@ export { type HttpOptions, httpStore } from './store.ts';
 /**
  * Opens a store for `open('http://…')`.
  *
- * @throws `INVALID_ARGUMENT` for a codec: ignoring it would send payloads unencrypted. Otherwise as `httpStore`.
+ * @throws `INVALID_ARGUMENT` for a codec: ignoring the codec would send payloads unencrypted. Also the errors of
+ *   `httpStore`.
  */
 export function openUrl(url: string, options: Omit<HttpOptions, 'url'> & { codec?: unknown }): Promise<Store> {
   if (options.codec !== undefined)

@@ -1,5 +1,6 @@
 /**
- * Jobs over HTTP. Claim and request ids are created here, so that a call can be retried after a lost response (GEN-8).
+ * Jobs over HTTP. The client creates claim ids and request ids, so that it can retry a call after a lost response
+ * (GEN-8).
  */
 import {
   type ClaimOptions,
@@ -186,7 +187,7 @@ function checkWord(value: unknown, field: string): string {
   throw invalidArgument(field, WORD_RULE, value ?? null);
 }
 
-/** Checks the fields of a job. They are record values, of which JSON carries only text, numbers and booleans. */
+/** Checks the fields of a job. They are record values. As JSON, only texts, numbers and booleans can be sent. */
 function checkFields(fields: unknown, fieldBytes: number): void {
   for (const [name, value] of Object.entries(checkObject(fields, 'fields'))) {
     checkId(name, 'fields (field name)');

@@ -6,15 +6,21 @@ import {
   checkKeyRange,
   checkLimit,
   checkObject,
+  checkOperations,
   checkOptionalBoolean,
   checkOptionalId,
   checkPrefix,
+  checkSealed,
   corruptValue,
   Damage,
+  type Duration,
   invalidArgument,
+  type KvBatchOptions,
+  type KvBatchResult,
   type KvChange,
   type KvCountOptions,
   type KvEntry,
+  type KvOperation,
   type KvScanOptions,
   type KvScanPageOptions,
   type KvStore,
@@ -42,7 +48,7 @@ import type { Transport } from './transport.ts';
 
 const MAX_KEYS = 1_000;
 const SCAN_PAGE = 200;
-/** The first page of a scan is small: its reader may need only the first records. */
+/** The first page of a scan is small, because the reader may need only the first records. */
 const FIRST_PAGE = 16;
 
 export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvStore {
@@ -60,8 +66,38 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
     const wire = { prefix, filter: filterToWire(filter, fieldBytes), ...form, ...checkPage(options) };
     const request = { ...targetOf('POST /v1/kv-scan'), body: JSON.stringify(wire) };
     const { items, ...rest } = await transport.call(request, options);
-    // The overloads of the contract type entries without records as keys.
+    // The overloads of the contract declare entries without records as keys.
     return { items: items.map(entryOfWire) as KvEntry[], ...rest };
+  }
+
+  /** Refuses the option for a server of version 0.1, which would ignore it and store plain values. */
+  function sealedOf(sealed: unknown, written: Iterable<string>, field = 'sealed') {
+    const checked = checkSealed(sealed, field, new Set(written));
+    if (!checked || (checked !== true && checked.length === 0)) return undefined;
+    if (!transport.usesOldNames) return checked;
+    throw new TidemarkError('UNSUPPORTED', 'The server is too old for sealed fields', { field, rule: 'absent' });
+  }
+
+  function operationsToWire(operations: readonly KvOperation[]) {
+    return checkOperations(operations).map(({ op, key, fields, expected, expectedRevision, ttl, ...rest }, at) => {
+      const place = `operations[${at}].`;
+      const toWire = (given: unknown, name: string, nulls: boolean) =>
+        fieldsToWire(given, `${place}${name}`, fieldBytes, { nulls });
+      const written = op === 'delete' ? undefined : toWire(fields, 'fields', op === 'setFields');
+      if (written && Object.keys(written).length === 0) throw invalidArgument(`${place}fields`, 'at least one field');
+      return {
+        ...{ op, key, fields: written },
+        ifExists: checkOptionalBoolean(rest.ifExists, `${place}ifExists`) || undefined,
+        sealed: sealedOf(rest.sealed, Object.keys(written ?? {}), `${place}sealed`),
+        expected: expected === undefined ? undefined : toWire(expected, 'expected', true),
+        expectedRevision:
+          expectedRevision === undefined ? undefined : checkInteger(expectedRevision, `${place}expectedRevision`, 0),
+        ttl:
+          ttl === undefined || (ttl === null && op === 'setFields')
+            ? ttl
+            : checkDuration(ttl as Duration, `${place}ttl`),
+      };
+    });
   }
 
   return {
@@ -85,7 +121,8 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
       if (Object.keys(wire).length === 0)
         throw invalidArgument('fields', 'at least one field; use delete to remove a record');
       const ttl = options?.ttl === undefined ? undefined : checkDuration(options.ttl, 'ttl');
-      const body = JSON.stringify({ fields: wire, ttl, requestId: requestIdOf(options) });
+      const sealed = sealedOf(options?.sealed, Object.keys(wire));
+      const body = JSON.stringify({ fields: wire, ttl, sealed, requestId: requestIdOf(options) });
       const write = transport.writeOf('kv', 'put', [key, fields, options]);
       return transport.call({ ...to, body, write }, options);
     },
@@ -105,7 +142,13 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
     async setField(key, field, value, options) {
       const to = targetOf('PUT /v1/kv/{key}/fields/{field}', { key, field });
       const wire = valueToWire(value, 'value', fieldBytes);
-      const body = JSON.stringify({ value: wire, ifExists: options?.ifExists, requestId: requestIdOf(options) });
+      const sealed = sealedOf(checkOptionalBoolean(options?.sealed, 'sealed'), [field]);
+      const body = JSON.stringify({
+        value: wire,
+        ifExists: options?.ifExists,
+        sealed,
+        requestId: requestIdOf(options),
+      });
       const write = transport.writeOf('kv', 'setField', [key, field, value, options]);
       return transport.call({ ...to, body, write }, options);
     },
@@ -114,7 +157,13 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
       const to = targetOf('PATCH /v1/kv/{key}', { key });
       const wire = fieldsToWire(fields, 'fields', fieldBytes, { nulls: true });
       if (Object.keys(wire).length === 0) throw invalidArgument('fields', 'at least one field');
-      const body = JSON.stringify({ fields: wire, ifExists: options?.ifExists, requestId: requestIdOf(options) });
+      const sealed = sealedOf(options?.sealed, Object.keys(wire));
+      const body = JSON.stringify({
+        fields: wire,
+        ifExists: options?.ifExists,
+        sealed,
+        requestId: requestIdOf(options),
+      });
       const write = transport.writeOf('kv', 'setFields', [key, fields, options]);
       return transport.call({ ...to, body, write }, options);
     },
@@ -123,7 +172,8 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
       const to = targetOf('POST /v1/kv/{key}/fields/{field}/compare-and-swap', { key, field });
       const toWire = (value: unknown, name: string) => (value === null ? null : valueToWire(value, name, fieldBytes));
       const wire = { expected: toWire(expected, 'expected'), next: toWire(next, 'next') };
-      const body = JSON.stringify({ ...wire, requestId: requestIdOf(options) });
+      const sealed = sealedOf(checkOptionalBoolean(options?.sealed, 'sealed'), [field]);
+      const body = JSON.stringify({ ...wire, sealed, requestId: requestIdOf(options) });
       const write = transport.writeOf('kv', 'compareAndSwap', [key, field, expected, next, options]);
       return (await transport.call({ ...to, body, write }, options)).swapped;
     },
@@ -132,19 +182,32 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
       const to = targetOf('POST /v1/kv/{key}/swap', { key });
       const it = checkObject(change, 'change');
       refuseOldNames('swap', it);
+      const set = fieldsToWire(it.set, 'set', fieldBytes, { nulls: true });
       const members = transport.named(to.route, {
         expected:
           it.expected === undefined ? undefined : fieldsToWire(it.expected, 'expected', fieldBytes, { nulls: true }),
         expectedRevision:
           it.expectedRevision === undefined ? undefined : checkInteger(it.expectedRevision, 'expectedRevision', 0),
-        set: fieldsToWire(it.set, 'set', fieldBytes, { nulls: true }),
+        set,
         ttl: it.ttl === undefined || it.ttl === null ? it.ttl : checkDuration(it.ttl, 'ttl'),
+        sealed: sealedOf(it.sealed, Object.keys(set)),
         requestId: requestIdOf(change),
       });
       const body = JSON.stringify(members);
       const request = { ...to, body, write: transport.writeOf('kv', 'swap', [key, change, options]) };
       const { swapped, record } = await transport.call(request, options);
       return { swapped, record: record && recordOfWire(record) };
+    },
+
+    async batch(operations: readonly KvOperation[], options?: KvBatchOptions): Promise<KvBatchResult> {
+      const body = JSON.stringify({ operations: operationsToWire(operations), requestId: requestIdOf(options) });
+      if (transport.usesOldNames)
+        throw new TidemarkError('UNSUPPORTED', 'The server is too old for batches', { field: 'kv.atomicBatch' });
+      const write = transport.writeOf('kv', 'batch', [operations, options]);
+      const request = { ...targetOf('POST /v1/kv-batch'), body, write };
+      const { results, unmet } = await transport.call(request, options);
+      if (results) return { written: true, results };
+      return { written: false, unmet: { ...unmet!, record: unmet!.record && recordOfWire(unmet!.record) } };
     },
 
     async touch(key, ttl, options) {

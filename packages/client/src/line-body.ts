@@ -1,12 +1,12 @@
-/** A body of lines that is produced while it is sent. */
+/** A request body of lines that is produced while it is sent. */
 
 export interface LineBody {
   stream: ReadableStream<Uint8Array>;
-  /** Throws the error of the items, if they failed. The lines before it have been sent. */
+  /** Throws the error of the items, if they failed. The lines that precede the error have been sent. */
   check(): void;
 }
 
-/** Writes the JSON of each item on a line of its own. */
+/** Writes each item as JSON on a line of its own. */
 export function linesBody(items: AsyncIterable<unknown> | Iterable<unknown>): LineBody {
   const encoder = new TextEncoder();
   const iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();

@@ -15,15 +15,15 @@ import type { Request, Transport } from './transport.ts';
 
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
-/** The server sends at least a comment every 15 s. After this much silence the connection counts as dead. */
+/** The server sends at least a comment every 15 s. A connection that stays silent for this long counts as dead. */
 const SILENCE_MS = 45_000;
 
-/** Events about the stream that are not yielded. */
+/** Events that describe the stream itself. They are not yielded. */
 const NOT_YIELDED = new Set([CAUGHT_UP_EVENT, END_EVENT]);
 
 /**
- * Yields the events of a stream until the caller's signal aborts or the store is closed; both end it without an error.
- * After a broken connection or another retryable error the stream reconnects with backoff.
+ * Yields the events of a stream until the caller's signal aborts or the store is closed. Both end the iteration without
+ * an error. After a broken connection or another retryable error the stream reconnects with backoff.
  */
 export async function* follow(
   transport: Transport,

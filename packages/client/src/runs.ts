@@ -3,6 +3,7 @@ import {
   type AppendOptions,
   type AppendResult,
   type CallOptions,
+  checkAppendLife,
   checkEventRange,
   checkId,
   checkInteger,
@@ -11,6 +12,7 @@ import {
   checkObject,
   checkOneOf,
   checkOptionalBoolean,
+  checkOptionalLife,
   checkTail,
   createHandle,
   type Duration,
@@ -18,6 +20,8 @@ import {
   eventRefusal,
   type FeedItem,
   type FeedOptions,
+  type FeedPage,
+  type FetchOptions,
   type ForkOptions,
   filledEvent,
   filledEvents,
@@ -26,9 +30,14 @@ import {
   isTidemarkError,
   type ListQuarantinedOptions,
   type ListRunsOptions,
+  laterLife,
+  type NoticeFeedOptions,
+  type NoticeItem,
   type Page,
   type RunEventInput,
   type RunEventRecord,
+  type RunFilter,
+  type RunLifeOptions,
   type RunPart,
   type RunReadOptions,
   type RunStore,
@@ -39,7 +48,7 @@ import {
   smallParts,
   TidemarkError,
 } from '@tidemark/core/portable';
-import { bodyOf, LINES, targetOf } from '@tidemark/wire';
+import { bodyOf, LIFE_MEMBER, LINES, targetOf } from '@tidemark/wire';
 import type { HeadWatch } from './head-watch.ts';
 import { linesBody } from './line-body.ts';
 import { follow } from './live.ts';
@@ -48,6 +57,11 @@ import type { Transport } from './transport.ts';
 import { uuid } from './uuid.ts';
 
 const STAMPS = { uuid, clock: Date.now };
+
+/** A page of a run's events. Names the life if another page follows and the life is not the first. */
+interface RunEventPage extends Page<RunEventRecord> {
+  life?: number;
+}
 
 type Appends = Pick<RunStore, 'appendEvent' | 'appendEvents'>;
 
@@ -61,6 +75,11 @@ export function httpRuns(
   heads: HeadWatch | null = null,
 ): RunStore {
   const tenantIn = (options: RunReadOptions | undefined) => tenantOf(transport, options);
+
+  const lifeIn = (options: RunLifeOptions | undefined) => ({
+    ...tenantIn(options),
+    life: checkOptionalLife(options?.life),
+  });
 
   const encodeEvent = (event: RunEventInput): string => {
     try {
@@ -79,8 +98,19 @@ export function httpRuns(
     const expectedSeq =
       options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 0);
     const { rejectInvalidTransitions } = options ?? {};
-    const query = { expectedSeq, rejectInvalidTransitions };
+    const life = options?.life === undefined ? undefined : checkAppendLife(options.life);
+    const query = { expectedSeq, life, rejectInvalidTransitions };
     return transport.call({ ...targetOf('POST /v1/events'), query, body, write }, options);
+  };
+
+  const fetchPage = async (
+    runId: string,
+    range: EventRange,
+    options: FetchOptions | undefined,
+  ): Promise<RunEventPage> => {
+    const query = { ...tenantIn(options), ...rangeQuery(transport, range) };
+    const page = await transport.call({ ...targetOf('GET /v1/runs/{runId}/events', { runId }), query }, options);
+    return page as RunEventPage;
   };
 
   const runs: Omit<RunStore, 'handle'> = {
@@ -102,29 +132,29 @@ export function httpRuns(
     },
 
     async fetchEvents(runId, options) {
-      const range = checkEventRange(runId, options);
-      const query = { ...tenantIn(options), ...rangeQuery(transport, range) };
-      const request = { ...targetOf('GET /v1/runs/{runId}/events', { runId }), query };
-      return (await transport.call(request, options)).items;
+      return (await fetchPage(runId, checkEventRange(runId, options), options)).items;
     },
 
     async *readEvents(runId, options) {
       for (let range: EventRange | null = checkEventRange(runId, options); range; ) {
-        const events: RunEventRecord[] = await runs.fetchEvents(runId, { ...options, ...range });
-        yield* events;
-        range = rangeAfter(range, events);
+        const { items, next, life = 1 } = await fetchPage(runId, range, options);
+        yield* items;
+        // The rest is read from the same life, even if a later life has begun. Servers of version 0.1 know only one
+        // life.
+        const following: EventRange | null = next === undefined ? null : rangeAfter(range, items);
+        range = following && !transport.usesOldNames ? { life, ...following } : following;
       }
     },
 
     tail(runId, options) {
-      const { afterSeq } = checkTail(runId, options);
-      const query = { ...tenantIn(options), afterSeq };
+      const { afterSeq, life } = checkTail(runId, options);
+      const query = { ...tenantIn(options), afterSeq, life };
       const stream = follow(transport, { ...targetOf('GET /v1/runs/{runId}/events', { runId }), query }, options);
       return parsed<RunEventRecord>(stream);
     },
 
     async getSnapshot(runId, options) {
-      const request = { ...targetOf('GET /v1/runs/{runId}', { runId }), query: tenantIn(options) };
+      const request = { ...targetOf('GET /v1/runs/{runId}', { runId }), query: lifeIn(options) };
       try {
         return await transport.call(request, options);
       } catch (error) {
@@ -135,13 +165,13 @@ export function httpRuns(
 
     async projectSnapshot(runId, options) {
       const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
-      const query = { ...tenantIn(options), atSeq };
+      const query = { ...lifeIn(options), atSeq };
       return transport.call({ ...targetOf('GET /v1/runs/{runId}/snapshot', { runId }), query }, options);
     },
 
     async refreshSnapshot(runId, options) {
       const to = targetOf('POST /v1/runs/{runId}/snapshot/refresh', { runId });
-      // Omitted when false: older servers do not know it.
+      // Omitted when false, because older servers do not know the parameter.
       const full = checkOptionalBoolean(options?.full, 'full') || undefined;
       const write = transport.writeOf('runs', 'refreshSnapshot', [runId, options]);
       const query = { ...tenantIn(options), full };
@@ -159,7 +189,7 @@ export function httpRuns(
     async forkRun(runId, options: ForkOptions) {
       const to = targetOf('POST /v1/runs/{runId}/fork', { runId });
       const toRunId = checkId(membersOf(options).toRunId, 'toRunId');
-      // Resolved here: a retried fork has to end at the same sequence, although the origin may have grown.
+      // Resolved here, because a retried fork has to end at the same sequence even if the original run has grown.
       const { atSeq = (await runs.headSeq(runId, options)) || undefined } = options;
       const body = bodyOf({ toRunId, atSeq }, limits.documentBytes);
       const write = transport.writeOf('runs', 'forkRun', [runId, { ...options, atSeq }]);
@@ -170,21 +200,31 @@ export function httpRuns(
     async listRuns(options?: ListRunsOptions) {
       const { signal: _, timeoutMs: __, tenantId: ___, ...filter } = membersOf(options);
       if (filter.labels !== undefined) checkLabels(filter.labels, 'labels');
+      // An older server would ignore the parameter and list runs by creation.
+      if (transport.usesOldNames && filter.orderBy === 'updatedAt') throw unsupported('runs.listByUpdate');
       const query = { ...filter, ...tenantIn(options) };
       const request = { ...targetOf('GET /v1/runs'), query };
       return transport.call(request, options);
     },
 
+    async countRuns(filter?: RunFilter & CallOptions) {
+      const { signal: _, timeoutMs: __, tenantId: ___, ...conditions } = membersOf(filter);
+      if (conditions.labels !== undefined) checkLabels(conditions.labels, 'labels');
+      const request = { ...targetOf('GET /v1/run-count'), query: { ...conditions, ...tenantIn(filter) } };
+      return transport.call(request, filter);
+    },
+
     async headSeq(runId, options) {
-      const request = { ...targetOf('GET /v1/runs/{runId}/head', { runId }), query: tenantIn(options) };
+      const request = { ...targetOf('GET /v1/runs/{runId}/head', { runId }), query: lifeIn(options) };
       return (await transport.call(request, options)).seq;
     },
 
     async position(runId, options) {
-      const request = { ...targetOf('GET /v1/runs/{runId}/head', { runId }), query: tenantIn(options) };
+      const request = { ...targetOf('GET /v1/runs/{runId}/head', { runId }), query: lifeIn(options) };
       const head = await transport.call(request, options);
-      const { seq: lastEventSeq, tenantId, rewrites = 0 } = head;
-      return lastEventSeq === 0 ? null : { tenantId: tenantId!, runId, lastEventSeq, rewrites };
+      const { seq: lastEventSeq, tenantId, rewrites = 0, life = 1 } = head;
+      if (lastEventSeq === 0) return null;
+      return { tenantId: tenantId!, runId, lastEventSeq, rewrites, ...laterLife(life) };
     },
 
     async verify(runId, options) {
@@ -212,13 +252,13 @@ export function httpRuns(
       return transport.call(request, options);
     },
 
-    async deleteRun(runId, options?: RunReadOptions & { expectedSeq?: number }) {
+    async deleteRun(runId, options?: RunLifeOptions & { expectedSeq?: number }) {
       refuseOldNames('deleteRun', options);
       const expectedSeq =
         options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 1);
       const headers: Record<string, string> = expectedSeq === undefined ? {} : { 'if-match': `"${expectedSeq}"` };
       const write = transport.writeOf('runs', 'deleteRun', [runId, options]);
-      const request = { ...targetOf('DELETE /v1/runs/{runId}', { runId }), query: tenantIn(options), headers, write };
+      const request = { ...targetOf('DELETE /v1/runs/{runId}', { runId }), query: lifeIn(options), headers, write };
       return (await transport.call(request, options)).deleted;
     },
 
@@ -229,20 +269,21 @@ export function httpRuns(
 
     async restoreRun(parts, options) {
       const lines = linesBody(checkedParts(parts));
+      const carried = Array.isArray(parts) ? (parts as RunPart[]) : ({ withheld: 'parts' } as const);
       const request = {
         ...targetOf('POST /v1/restores'),
         query: {
           overDeleted: checkOptionalBoolean(options?.overDeleted, 'overDeleted'),
-          // Omitted when false: older servers do not know it.
+          // Omitted when false, because older servers do not know the parameter.
           keepEncoded: checkOptionalBoolean(options?.keepEncoded, 'keepEncoded') || undefined,
         },
         body: lines.stream,
         type: LINES,
         isLong: true,
-        write: transport.writeOf('runs', 'restoreRun', [parts, options]),
+        write: transport.writeOf('runs', 'restoreRun', [carried, options]),
       };
-      // If the parts fail, the request ends early and the server rejects it. `check` throws the error of the parts
-      // instead.
+      // If the parts fail, the request ends early and the server rejects it. `check` then throws the error of the parts
+      // instead of the server's error.
       return transport.call(request, options).finally(lines.check);
     },
 
@@ -282,13 +323,15 @@ export function httpRuns(
 
     feed(options?: FeedOptions) {
       const query = feedQuery(transport, options);
-      return feedItems(follow(transport, { ...targetOf('GET /v1/events'), query }, options));
+      return feedItems<FeedItem>(follow(transport, { ...targetOf('GET /v1/events'), query }, options));
     },
 
     async feedPage(options?: FeedOptions & { limit?: number; wait?: Duration }) {
       const limit = checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH);
       const query = { ...feedQuery(transport, options), limit, wait: options?.wait };
-      return transport.call({ ...targetOf('GET /v1/events'), query }, waiting(transport, options));
+      const page = await transport.call({ ...targetOf('GET /v1/events'), query }, waiting(transport, options));
+      // Without `notices`, the server sends events only.
+      return page as FeedPage;
     },
   };
 
@@ -305,7 +348,8 @@ export function httpRuns(
 }
 
 /**
- * Fills in the envelopes of events here and not on the server, so that a retry and `error.write` have the same ids.
+ * Fills in event envelopes on the client rather than on the server, so that a retry and `error.write` have the same
+ * ids.
  */
 function filling({ appendEvent, appendEvents }: Appends, tenantId: string | undefined): Appends {
   return {
@@ -314,22 +358,22 @@ function filling({ appendEvent, appendEvents }: Appends, tenantId: string | unde
   };
 }
 
-/** Returns the error of an event that was refused before it was sent, in the form that the server's errors have. */
+/** Returns the error for an event that was refused before it was sent, in the same form as an error of the server. */
 function asEventRefusal(error: unknown): unknown {
   if (!isTidemarkError(error) || error.code === 'TENANT_MISMATCH' || error.field === undefined) return error;
   const { code, message, field, rule = '' } = error;
   return eventRefusal(code, message, [{ field, rule }]);
 }
 
-function rangeQuery(transport: Transport, { afterSeq, beforeSeq, limit, order }: EventRange) {
-  // Omitted by default: older servers do not know them, and would return other events.
+function rangeQuery(transport: Transport, { afterSeq, beforeSeq, limit, order, life }: EventRange) {
+  // Omitted by default, because older servers do not know these parameters and would return other events.
   const backwards = { beforeSeq, order: order === 'newest' ? order : undefined };
   if (transport.usesOldNames && (backwards.beforeSeq !== undefined || backwards.order !== undefined))
     throw new TidemarkError(
       'UNSUPPORTED',
       'The server is too old for beforeSeq and for reading the newest events first',
     );
-  return { afterSeq, limit, ...backwards };
+  return { afterSeq, limit, life, ...backwards };
 }
 
 function feedQuery(transport: Transport, options: FeedOptions | undefined) {
@@ -342,8 +386,22 @@ function feedQuery(transport: Transport, options: FeedOptions | undefined) {
   if (eventTypes !== undefined && !Array.isArray(eventTypes))
     throw invalidArgument('filter.eventTypes', 'an array of event types', eventTypes);
   for (const type of eventTypes ?? []) checkId(type, 'filter.eventTypes');
-  const query = { cursor, ...tenantOf(transport, filter), eventType: eventTypes, unreadable: unreadableOf(options) };
+  const query = {
+    cursor,
+    ...tenantOf(transport, filter),
+    eventType: eventTypes,
+    unreadable: unreadableOf(options),
+    notices: noticesOf(transport, options),
+  };
   return transport.named('GET /v1/events', query);
+}
+
+/** Omitted by default. An older server would ignore the parameter and leave notices out. */
+function noticesOf(transport: Transport, options: FeedOptions | undefined): true | undefined {
+  const { notices } = (options ?? {}) as Partial<NoticeFeedOptions>;
+  if (!checkOptionalBoolean(notices, 'notices')) return undefined;
+  if (transport.usesOldNames) throw unsupported('runs.notices');
+  return true;
 }
 
 function unreadableOf(options: FeedOptions | undefined): 'skip' | undefined {
@@ -356,7 +414,7 @@ function membersOf<T extends object>(options: T | null | undefined): Partial<T> 
   return options ?? {};
 }
 
-/** Yields the parts to send. Rejects values that JSON would lose. */
+/** Yields the parts to send. Rejects values that JSON cannot represent. */
 function checkedParts(parts: AsyncIterable<RunPart> | Iterable<RunPart>): AsyncIterable<RunPart> {
   const isIterable = typeof parts === 'object' && parts !== null;
   if (!isIterable || !(Symbol.asyncIterator in parts || Symbol.iterator in parts))
@@ -365,14 +423,14 @@ function checkedParts(parts: AsyncIterable<RunPart> | Iterable<RunPart>): AsyncI
     for await (const part of parts) {
       checkObject(part, 'part');
       if (part.run?.labels !== undefined) checkLabels(part.run.labels, 'labels');
-      // Exports of older versions have parts larger than a server accepts.
+      // Exports of older versions contain parts that are larger than a server accepts.
       if (Array.isArray(part.events)) yield* smallParts(part);
       else yield part;
     }
   })();
 }
 
-/** Extends the time limit of a call by the time that the server may wait. */
+/** Extends the time limit of a call by the time for which the server may wait. */
 function waiting(
   transport: Transport,
   options: (CallOptions & { wait?: Duration }) | undefined,
@@ -384,12 +442,23 @@ async function* parsed<T>(events: AsyncIterable<{ data: string }>): AsyncGenerat
   for await (const { data } of events) yield JSON.parse(data) as T;
 }
 
-async function* feedItems(
+/** The items are notices only if the reader asked for them. */
+async function* feedItems<Item extends FeedItem | NoticeItem>(
   events: AsyncIterable<{ id: string | null; event: string; data: string }>,
-): AsyncGenerator<FeedItem> {
+): AsyncGenerator<Item> {
   for await (const { id, event, data } of events) {
-    const item = { cursor: decodeURIComponent(id!), event: JSON.parse(data) };
-    yield event === 'run.released' ? { ...item, released: true } : item;
+    const cursor = decodeURIComponent(id!);
+    if (event === 'run.notice') {
+      yield { cursor, notice: JSON.parse(data) } as Item;
+      continue;
+    }
+    const { [LIFE_MEMBER]: life, ...record } = JSON.parse(data) as RunEventRecord & { [LIFE_MEMBER]?: number };
+    yield {
+      cursor,
+      event: record,
+      ...laterLife(life ?? 1),
+      ...(event === 'run.released' && { released: true }),
+    } as Item;
   }
 }
 

@@ -1,8 +1,8 @@
-/** The tenant that a call names, with the same checks as in the store. */
+/** Checks the tenant that a call names, in the same way as a local store does. */
 import { checkId, TidemarkError } from '@tidemark/core/portable';
 import type { Transport } from './transport.ts';
 
-/** Throws `TENANT_MISMATCH` for another tenant than the view's. */
+/** Throws `TENANT_MISMATCH` for any tenant other than the view's own. */
 export function checkTenant({ tenantId }: Pick<Transport, 'tenantId'>, named: string): void {
   if (tenantId === null || tenantId === named) return;
   throw new TidemarkError(

@@ -1,11 +1,9 @@
 /**
- * Calls over `fetch`: limited by the caller's timeout and signal, with the errors that a local store would throw
- * (GEN-3, GEN-8).
+ * Makes calls over `fetch`. The caller's timeout and signal limit each call, and its errors are the errors that a local
+ * store would throw (GEN-3, GEN-8).
  */
 import {
-  type CallArgs,
   type CallOptions,
-  carriedWrite,
   checkDuration,
   type Duration,
   type StoreDomain,
@@ -14,7 +12,7 @@ import {
   timeLimitOf,
   type WriteArgs,
   type WriteMethod,
-  writeCall,
+  writeForError,
 } from '@tidemark/core/portable';
 import {
   type AnswerTo,
@@ -41,14 +39,14 @@ const GRACE_MS = 500;
 const LONGEST_MS = 600_000;
 
 export interface TransportOptions {
-  /** Without a trailing slash. */
+  /** The URL of the server without a trailing slash. */
   url: string;
   token: string | undefined;
   fetch: typeof globalThis.fetch;
   timeoutMs: number;
 }
 
-/** A request to a route. */
+/** A request to one of the server's routes. */
 export interface Request<Name extends RouteName = RouteName> extends Target<Name> {
   query?: QueryTo<Name>;
   /** JSON text, or bytes of another type. */
@@ -56,11 +54,15 @@ export interface Request<Name extends RouteName = RouteName> extends Target<Name
   type?: string;
   accept?: string;
   headers?: Record<string, string>;
-  /** Consists of many steps on the server, each with its own time limit. */
+  /** Whether the server executes the request in many steps, each with its own timeout. */
   isLong?: boolean;
-  /** The write to carry in the error when the response is lost, so that the caller can retry it. */
+  /** The write that the error carries when the response is lost, so that the caller can retry it. */
   write?: StoreWrite;
 }
+
+/** The arguments of a call with no argument left out. */
+type Complete<Args extends unknown[]> = OrUndefined<Required<Args>>;
+type OrUndefined<Args extends unknown[]> = { [At in keyof Args]: Args[At] | undefined };
 
 /** A response whose body is read as it arrives. */
 export interface OpenAnswer {
@@ -70,12 +72,14 @@ export interface OpenAnswer {
 
 /** The time limit and signal of a call. `end` releases both. */
 interface Bounds {
+  /** The URL of the server, for errors. */
+  url: string;
   controller: AbortController;
   timeoutMs: number;
   /** Restarts the time limit. */
   renew(): void;
   end(): void;
-  /** Why the call ended, or `null` if neither the limit nor the signal ended it. */
+  /** Why the call was ended, or `null` if neither the timeout nor the signal ended it. */
   why(): 'was aborted' | 'ran out of time' | null;
 }
 
@@ -105,16 +109,17 @@ export class Transport {
     return transport;
   }
 
-  /** Describes a write for the error that carries it. */
+  /** Describes a write for the error that carries it. `args` are all arguments of the call, its options last. */
   writeOf<D extends StoreDomain, M extends WriteMethod<D>>(
     domain: D,
     method: M,
-    args: CallArgs<D, M> | WriteArgs<D, M>,
+    args: Complete<WriteArgs<D, M>>,
   ): StoreWrite | undefined {
-    return carriedWrite(writeCall(this.tenantId, domain, method, args));
+    const all = args as unknown[];
+    return writeForError({ domain, method, args: all, tenantId: this.tenantId }, all.length - 1);
   }
 
-  /** Returns parameters or members under the names that the server knows. */
+  /** Returns parameters or members under the names that the server's version uses. */
   named<Members extends object>(route: RouteName, members: Members): Members {
     return this.usesOldNames ? toOldNames(route, members) : members;
   }
@@ -139,20 +144,15 @@ export class Transport {
     return (await this.#settled(response)) as AnswerTo<Name>;
   }
 
-  /** As `call`, but returns `null` for `NOT_FOUND`. */
+  /** Like `call`, but returns `null` for `NOT_FOUND`. */
   async find<Name extends RouteName>(
     request: Request<Name>,
     options: CallOptions | undefined,
   ): Promise<AnswerTo<Name> | null> {
-    try {
-      return await this.call(request, options);
-    } catch (error) {
-      if (error instanceof TidemarkError && error.code === 'NOT_FOUND') return null;
-      throw error;
-    }
+    return orNull(this.call(request, options));
   }
 
-  /** Runs one step of a longer operation. `isDone` reports whether it was the last. */
+  /** Runs one step of a longer operation. `isDone` reports whether this step was the last. */
   async step<Name extends RouteName>(
     request: Request<Name>,
     options: CallOptions | undefined,
@@ -171,7 +171,10 @@ export class Transport {
     }
   }
 
-  /** Returns a response whose body the caller reads at its own speed. Only waits for more bytes are limited. */
+  /**
+   * Returns a response whose body the caller reads at its own speed. The timeout applies only to waiting for more
+   * bytes.
+   */
   async open(request: Request, options: CallOptions | undefined): Promise<OpenAnswer> {
     const bounds = this.#bound(options);
     try {
@@ -183,14 +186,9 @@ export class Transport {
     }
   }
 
-  /** As `open`, but returns `null` for `NOT_FOUND`. */
+  /** Like `open`, but returns `null` for `NOT_FOUND`. */
   async openOrNull(request: Request, options: CallOptions | undefined): Promise<OpenAnswer | null> {
-    try {
-      return await this.open(request, options);
-    } catch (error) {
-      if (error instanceof TidemarkError && error.code === 'NOT_FOUND') return null;
-      throw error;
-    }
+    return orNull(this.open(request, options));
   }
 
   /** Opens a connection for live reads. Only the caller's signal and closing the store end it. */
@@ -207,7 +205,7 @@ export class Transport {
     return timeLimitOf(options, this.closed, this.#options.timeoutMs);
   }
 
-  /** Returns the options for a call that the server may answer only after `wait`. */
+  /** Returns the options for a call that the server may answer up to `wait` later than usual. */
   waiting(options: CallOptions, wait: Duration): CallOptions {
     return { ...options, timeoutMs: this.startCall(options) + checkDuration(wait, 'wait') };
   }
@@ -226,23 +224,18 @@ export class Transport {
     read: (response: Response) => Promise<T>,
   ): Promise<T> {
     const bounds = this.#bound(options, request.isLong);
+    const attempt = async () => read(await this.#fetch(request, bounds));
     try {
-      return await read(await this.#fetch(request, bounds));
+      return await attempt().catch((error) => {
+        // The server may have just closed a connection that was kept alive. Reads can safely be retried.
+        const isBroken = !(error instanceof TidemarkError) && bounds.why() === null;
+        if (isBroken && request.write === undefined) return attempt();
+        throw error;
+      });
     } catch (error) {
-      // The server may just have closed a kept-alive connection. A read can safely be retried.
-      const isBroken = !(error instanceof TidemarkError) && bounds.why() === null;
-      if (isBroken && request.write === undefined) return await this.#retry(request, bounds, read);
       throw failureOf(error, bounds, request.write ?? NO_WRITE);
     } finally {
       bounds.end();
-    }
-  }
-
-  async #retry<T>(request: Request, bounds: Bounds, read: (response: Response) => Promise<T>): Promise<T> {
-    try {
-      return await read(await this.#fetch(request, bounds));
-    } catch (error) {
-      throw failureOf(error, bounds, NO_WRITE);
     }
   }
 
@@ -296,17 +289,26 @@ export class Transport {
       clearTimeout(timer);
       timer = setTimeout(onTime, limitMs);
     };
-    return { controller, timeoutMs, renew, end, why: () => why };
+    return { url: this.#options.url, controller, timeoutMs, renew, end, why: () => why };
+  }
+}
+
+async function orNull<T>(call: Promise<T>): Promise<T | null> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof TidemarkError && error.code === 'NOT_FOUND') return null;
+    throw error;
   }
 }
 
 function failureOf(error: unknown, bounds: Bounds, write: StoreWrite | typeof NO_WRITE): TidemarkError {
   const why = bounds.why();
   if (why !== null) return errorOfGivingUp(why, write, error);
-  return error instanceof TidemarkError ? error : errorOfConnection(error, write);
+  return error instanceof TidemarkError ? error : errorOfConnection(bounds.url, error, write);
 }
 
-/** Yields the bytes of a response. The time limit runs only while waiting for more. */
+/** Yields the bytes of a response. The time limit runs only while waiting for more bytes. */
 async function* bytesOf(response: Response, bounds: Bounds): AsyncGenerator<Uint8Array> {
   try {
     yield* chunksOf(response.body!, { begin: bounds.renew, end: bounds.end });

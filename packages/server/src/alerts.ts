@@ -1,4 +1,4 @@
-/** Alerts of the store and the loops: each is one log line and one count in the metrics. */
+/** Handles alerts of the store and the loops. Each alert is logged as one line and counted in the metrics. */
 import type { StoreAlert } from '@tidemark/core';
 import type { ProjectorAlert } from '@tidemark/runtime';
 import type { Logger } from './logger.ts';

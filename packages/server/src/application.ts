@@ -29,7 +29,7 @@ import type { Call, Route, Services } from './routes/route.ts';
 import type { SecurityKind, SecurityLog } from './security-log.ts';
 import type { Views } from './views.ts';
 
-/** Accepted by every route that needs a caller. */
+/** The tenant parameter, which every route with an authenticated caller accepts. */
 const TENANT_PARAMETER = Type.Object({
   tenant: Type.Optional(
     Type.String({ description: 'Operators only: the tenant to act for. Also as header Tidemark-Tenant.' }),
@@ -38,21 +38,21 @@ const TENANT_PARAMETER = Type.Object({
 
 interface MountedRoute {
   route: Route;
-  /** Name in the metrics. */
+  /** Name of the route in the metrics. */
   name: string;
   query: TObject;
   checkQuery: Validator;
-  /** Whether no parameter is required. */
+  /** Whether the route has no required parameter. */
   mayAskNothing: boolean;
-  /** Whether its requests or responses may stay open for long. */
+  /** Whether requests or responses of the route may stay open for long. */
   mayLast: boolean;
-  /** Whether it reads a page of a list. */
+  /** Whether the route reads a page of a list. */
   isList: boolean;
   /** Throws for an invalid body. */
   checkBody: ((body: unknown) => void) | null;
   /** Whether the body may contain values of any shape. */
   isFree: boolean;
-  /** Names of older versions mapped to current ones. */
+  /** Maps member names of older versions to the current names. */
   renamed: ReadonlyMap<string, string> | null;
 }
 
@@ -60,7 +60,7 @@ export interface ApplicationParts {
   routes: readonly Route[];
   views: Views;
   admission: Admission;
-  /** `null` without auth: there are no callers to name. */
+  /** `null` without auth, because there are no callers to record. */
   audit: Audit | null;
   holds: Holds;
   security: SecurityLog;
@@ -91,7 +91,7 @@ export class Application {
       drain(request);
       this.#parts.services.metrics.observe(name, status, (performance.now() - started) / 1_000);
     };
-    // Writing the response detects a broken socket.
+    // An error handler is required. A broken socket is detected when the response is written.
     response.on('error', () => {});
     const found = this.#find(request);
     if (found instanceof Refusal) {
@@ -109,7 +109,7 @@ export class Application {
     );
   };
 
-  /** A caller without a valid credential gets its refusal first, and so cannot learn which paths exist. */
+  /** Refuses a caller without a valid credential first, so that such a caller cannot learn which paths exist. */
   #strangerRefusalOr(refusal: Refusal, request: IncomingMessage): unknown {
     try {
       this.#parts.admission.refuseForeignHosts(request);
@@ -157,7 +157,7 @@ export class Application {
     }
   }
 
-  /** Parses the parameters and the tenant of a request. */
+  /** Parses the parameters of a request and determines its tenant. */
   #admitted(asked: Asked): Admitted {
     const { mounted, match, queryText, request, principal } = asked;
     const query = mounted.mayAskNothing && queryText === '' ? NO_PARAMETERS : queryOf(mounted, queryText);
@@ -181,7 +181,7 @@ export class Application {
     await audit.refused(entryOf(mounted.route, principal, match.segments, {}, principal.tenantId), code, leftOut);
   }
 
-  /** Not async: every request passes through here and rarely waits. */
+  /** Not an async function, because every request passes through it and rarely waits. */
   #takeTurn(admitted: Admitted): Promise<number> {
     const { mounted, principal, request } = admitted.asked;
     const { services } = this.#parts;
@@ -189,18 +189,19 @@ export class Application {
     const account = accountOf(principal);
     const heavy = heavyCostOf(mounted, admitted.query, request);
     if (heavy > 0) return this.#takeHeavyTurn(admitted, account, heavy);
-    // Before the body is read: while a tenant waits for its share, its bodies stay in their sockets.
+    // Called before the body is read, so that bodies stay in their sockets while their tenant waits for its share.
     const turn = services.shares.enter(account, COST.request);
     return turn ? turn.then(() => this.#answer(admitted)) : this.#answer(admitted);
   }
 
-  /** Runs large bodies and long lists, with a limited amount in progress per tenant. */
+  /** Takes a turn for a large body or a long list. The amount of such work in progress is limited per tenant. */
   async #takeHeavyTurn(admitted: Admitted, account: string, heavy: number): Promise<number> {
     const { shares, work } = this.#parts.services;
     const block = blockOf(Number(admitted.asked.request.headers['content-length'] ?? 0));
     await work.begin(account, heavy, false);
     try {
-      // Only now: bodies that queued while no other tenant was active would otherwise follow each other without a gap.
+      // Checked only now. Bodies that were queued while no other tenant was active would otherwise follow each other
+      // without a gap.
       if (block > 0) await shares.space(account, block);
       await shares.enter(account, COST.request + heavy);
       return await this.#answer(admitted);
@@ -269,7 +270,7 @@ interface Asked {
   request: IncomingMessage;
   response: ServerResponse;
   principal: Principal;
-  /** Whether the audit log has the start of the action. */
+  /** Whether the audit log has recorded the start of the action. */
   isBegun: boolean;
 }
 
@@ -281,7 +282,7 @@ interface Admitted {
   query: KnownParameters;
 }
 
-/** Returns the kind of a refusal in the security log, or `null` if it is not logged there. */
+/** Returns the kind under which the security log records a refusal, or `null` if it does not record the refusal. */
 function kindOf({ status, error: { code, field } }: Refusal): SecurityKind | null {
   if (status === 429) return 'limit';
   if (code === 'TENANT_MISMATCH' || (status === 403 && field === 'sessionId')) return 'refused_tenant';
@@ -293,15 +294,15 @@ async function sendList(call: Call<KnownParameters>, answer: Answer): Promise<nu
   const { query, response } = call;
   const before = response.socket?.bytesWritten ?? 0;
   const status = sendAnswer(response, answer, await longListSlices(answer));
-  // A filter may have dropped most of the rows that were read.
+  // A filter may have dropped most of the rows that the store read.
   const rows = Math.max(rowsOf(answer) ?? 0, query.filter === undefined ? 0 : (query.limit ?? 0));
   chargeScan(call, rows, (response.socket?.bytesWritten ?? before) - before);
   return status;
 }
 
 /**
- * Returns the estimated cost of a large body or a long list, otherwise 0. Lines are charged as they are read and
- * written.
+ * Returns the estimated cost of a large body or a long list, or 0 for other requests. Lines are charged as they are
+ * read and written.
  */
 function heavyCostOf({ route, isList }: MountedRoute, query: KnownParameters, request: IncomingMessage): number {
   const { accept, 'content-length': length } = request.headers;
@@ -329,7 +330,7 @@ interface KnownParameters {
 
 const NO_PARAMETERS: KnownParameters = Object.freeze({});
 
-/** Renames members that were sent under the name of an older version. */
+/** Renames members that the caller sent under the names of an older version. */
 function renameMembers(body: unknown, renamed: ReadonlyMap<string, string>): void {
   if (!isPlainObject(body)) return;
   for (const [old, name] of renamed) {
@@ -368,8 +369,8 @@ function mount(route: Route): MountedRoute {
 }
 
 /**
- * Returns a check for bodies. Items of an array are checked one by one, so that the first invalid item stops it: the
- * validator would build the errors of all items.
+ * Returns a check for bodies. It checks the items of an array one by one and stops at the first invalid item, because
+ * the validator would otherwise build the errors of all items.
  */
 function bodyCheck(schema: TSchema): (body: unknown) => void {
   const whole = Compile(schema);
@@ -384,7 +385,7 @@ function bodyCheck(schema: TSchema): (body: unknown) => void {
   };
 }
 
-/** Whether a schema allows values of any shape somewhere. */
+/** Whether any part of a schema allows values of any shape. */
 function isFree(schema: TSchema): boolean {
   const { type, anyOf, items, properties, patternProperties, additionalProperties } = schema as {
     type?: unknown;
@@ -422,7 +423,7 @@ interface SchemaError {
 /** Throws `INVALID_ARGUMENT` with the path of the first violation. */
 function check(validator: Validator, value: unknown, whole: string, at = ''): void {
   if (validator.Check(value)) return;
-  // If a value may have several forms, the closest form has the deepest error.
+  // If a value may have several forms, the deepest error belongs to the form that the value resembles most.
   const error = (validator.Errors(value) as SchemaError[]).reduce((deepest, it) =>
     depthOf(it) > depthOf(deepest) ? it : deepest,
   );
@@ -449,8 +450,8 @@ function confineToSession(route: Route, sessionId: string, params: Record<string
 }
 
 /**
- * Returns the tenant of a call: the caller's own, or the one an operator names. `null` is the operator's view of all
- * tenants.
+ * Returns the tenant of a call: the caller's own tenant, or the tenant that an operator names. `null` is the operator's
+ * view of all tenants.
  */
 function tenantOf(principal: Principal, request: IncomingMessage, query: { tenant?: string }): string | null {
   const header = request.headers[TENANT_HEADER] as string | undefined;

@@ -1,10 +1,13 @@
 import { getHeapStatistics } from 'node:v8';
 
-/** Limits for each key, and with larger numbers for each tenant with all its keys. They do not apply without auth. */
+/**
+ * Limits of each key. All keys of a tenant together have the same limits with larger numbers. These limits do not apply
+ * without auth.
+ */
 export interface CallerLimits {
-  /** Requests per second. Bursts may be twice as large, as for the other rates. */
+  /** Requests per second. This rate and the other rates allow bursts of twice their size. */
   requestsPerSecond: number;
-  /** Concurrent requests, without long polls and streams. */
+  /** Concurrent requests, not counting long polls and streams. */
   requestsAtATime: number;
   /** Concurrent live streams. */
   streamsAtATime: number;
@@ -20,9 +23,9 @@ export interface CallerLimits {
   readBytesPerSecond: number;
 }
 
-/** Limits of a server. Those of `CallerLimits` apply to each key. */
+/** The limits of a server. The limits in `CallerLimits` apply to each key. */
 export interface Limits extends CallerLimits {
-  /** Limits for all keys of a tenant together. */
+  /** The limits of all keys of a tenant together. */
   tenant: CallerLimits;
   /** Maximum size of a JSON body in bytes. */
   bodyBytes: number;
@@ -30,11 +33,14 @@ export interface Limits extends CallerLimits {
   lineBytes: number;
   /** Maximum number of members and items of a JSON body or line that may contain values of any shape. */
   bodyMembers: number;
-  /** The same for other bodies: fields of a record, keys of a lookup. */
+  /** The maximum number of members in other bodies, such as the fields of a record or the keys of a lookup. */
   members: number;
-  /** Memory for bodies, restores, bulk appends and streams of all callers. Default: a quarter of the heap. */
+  /**
+   * The maximum memory in bytes for bodies, restores, bulk appends and streams of all callers. Default: a quarter of
+   * the heap.
+   */
   memoryBytes: number;
-  /** Concurrent live streams of all callers. */
+  /** Concurrent live streams of all callers together. */
   streams: number;
   /** Maximum time limit that a caller may request. */
   timeoutMs: number;
@@ -45,7 +51,7 @@ export interface Limits extends CallerLimits {
   closeMs: number;
 }
 
-/** A subset of the limits. */
+/** Any subset of the limits. */
 export type SomeLimits = Partial<Omit<Limits, 'tenant'>> & { tenant?: Partial<CallerLimits> };
 
 const MIB = 1024 * 1024;

@@ -1,4 +1,4 @@
-/** The log for operators: one object per line, never with a body, a token or a key. */
+/** The log for operators: one object per line, which never contains a body, a token or a key. */
 import { redactMember } from './redaction.ts';
 
 export interface Logger {

@@ -1,4 +1,4 @@
-/** The background loops of a server: alerts are logged, and their status is in the metrics. */
+/** The background loops of a server. Their alerts are logged, and their status is in the metrics. */
 import type { Store } from '@tidemark/core';
 import { type Loops, type LoopsStatus, startLoops } from '@tidemark/runtime';
 import type { Alerts } from './alerts.ts';
@@ -17,7 +17,7 @@ export class ServerLoops {
     this.#logger = logger;
   }
 
-  /** Starts the loops beside the server. If they cannot run on a store, it is served without them. */
+  /** Starts the loops along with the server. If a store does not support the loops, the server runs without them. */
   start(): void {
     this.#starting ??= this.#start();
   }
@@ -73,12 +73,7 @@ export class ServerLoops {
         '': projector.damagedRuns,
       }),
       ...metric('sweeps_total', 'counter', 'Rounds of sweeps over the jobs of all tenants.', { '': sweeps.rounds }),
-      ...metric(
-        'swept_jobs_total',
-        'counter',
-        'Overdue jobs by what became of them.',
-        labelled('outcome', sweeps.jobs),
-      ),
+      ...metric('swept_jobs_total', 'counter', 'Overdue jobs by outcome.', labelled('outcome', sweeps.jobs)),
       ...metric('sweep_errors_total', 'counter', 'Sweeps of a tenant or a type that failed.', { '': sweeps.errors }),
       ...metric('dead_letters', 'gauge', 'Events that subscriptions gave up on.', { '': deadLetters ?? 0 }),
     ];

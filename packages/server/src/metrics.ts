@@ -7,7 +7,7 @@ const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 interface RouteTimes {
   /** Requests by status. */
   statuses: Map<number, number>;
-  /** Requests up to each bound; the last bucket has the rest. */
+  /** The number of requests up to each bound. The last bucket counts the remaining requests. */
   buckets: number[];
   seconds: number;
 }
@@ -31,7 +31,7 @@ export class Metrics {
   readonly #routes = new Map<string, RouteTimes>();
   readonly #counts = new Map<Counter, Map<string, number>>();
   readonly #gauges = new Map<string, Gauge>();
-  /** New events of all appends. */
+  /** The number of events that appends have stored. */
   appendedEvents = 0;
   openStreams = 0;
   readonly #more: (() => readonly string[])[] = [];

@@ -1,7 +1,8 @@
 /** The OpenAPI document, generated from the same declarations that the server uses. */
 import { CONTRACT_VERSION, type ErrorCode } from '@tidemark/core';
 import { JSON_TYPE, PROBLEM_TYPE, STATUS_OF } from '@tidemark/wire';
-import { JSON_PARAMETER, Problem } from '@tidemark/wire/routes';
+import { JSON_PARAMETER, Problem, ROUTE_DESCRIPTIONS, type RouteName } from '@tidemark/wire/routes';
+import { curlOf } from './curl.ts';
 import type { Route } from './routes/route.ts';
 
 /** Errors that every route may return. */
@@ -40,9 +41,13 @@ export function openApiOf(routes: readonly Route[]): object {
 function operationOf(route: Route, refer: (schema: unknown) => unknown): object {
   const { method, path, scope, summary, body, reads = [] } = route;
   const types = [...(body ? [JSON_TYPE] : []), ...reads];
+  const { details, ...example } = ROUTE_DESCRIPTIONS[`${method} ${path}` as RouteName];
+  const shown = example.body === undefined ? {} : { example: example.body };
   return {
     operationId: `${method.toLowerCase()}${path.replaceAll(/[^A-Za-z0-9]+/g, '_')}`,
     summary,
+    description: details,
+    'x-codeSamples': [{ lang: 'curl', source: curlOf(method, example) }],
     tags: [path.split('/')[2] ?? 'server'],
     ...(scope === null ? { security: [] } : { security: [{ bearer: [] }], 'x-scope': scope }),
     parameters: [...pathParameters(path), ...queryParameters(route, refer), ...headerParameters(route)],
@@ -51,7 +56,9 @@ function operationOf(route: Route, refer: (schema: unknown) => unknown): object 
       : {
           requestBody: {
             required: true,
-            content: Object.fromEntries(types.map((type) => [type, type === JSON_TYPE ? { schema: refer(body) } : {}])),
+            content: Object.fromEntries(
+              types.map((type) => [type, type === JSON_TYPE ? { schema: refer(body), ...shown } : {}]),
+            ),
           },
         }),
     responses: { ...answersOf(route, refer), ...problemsOf(route, refer) },
@@ -101,7 +108,7 @@ function headerParameters({ scope }: Route): object[] {
   });
   return [
     header('Tidemark-Tenant', 'string', 'Same as the parameter tenant, percent-encoded'),
-    header('Tidemark-Timeout', 'integer', 'How long the caller waits at most, in milliseconds'),
+    header('Tidemark-Timeout', 'integer', 'Maximum time that the caller waits, in milliseconds'),
   ];
 }
 
@@ -136,7 +143,10 @@ function problemsOf(
     [429, { description: `${limited}: the caller sends too many requests, or its address sends wrong keys`, content }],
   ];
   if (body || reads)
-    ofHttp.push([415, { description: 'INVALID_ARGUMENT: unsupported content type, or encoded', content }]);
+    ofHttp.push([
+      415,
+      { description: 'INVALID_ARGUMENT: the content type or content encoding is not supported', content },
+    ]);
   const ofRoute = Object.entries(refusals).map(([status, description]) => [status, { description, content }]);
   return Object.fromEntries([...described, ...ofHttp, ...ofRoute]);
 }

@@ -13,17 +13,17 @@ export class QuarantineMetrics {
   constructor(store: Store, metrics: Metrics) {
     this.#store = store;
     metrics.addGauge('tidemark_quarantined_runs', {
-      help: 'Runs that are quarantined because damage was found in them, at most 1000; looked for every 5 s at most.',
+      help: 'Runs that are quarantined because damage was found in them, up to 1000; counted at most every 5 s.',
       value: () => this.#count(),
     });
   }
 
-  /** Counts again for the next page: this process has just found damage. */
+  /** Makes the next page count again. Called when this process has found damage. */
   expectMore(): void {
     this.#lookedAt = 0;
   }
 
-  /** Returns the last count, so that the page never waits for a slow store. */
+  /** Returns the last count rather than a new one, so that the page never waits for a slow store. */
   #count(): number {
     if (Date.now() - this.#lookedAt > LOOK_EVERY_MS) void this.look();
     return this.#open;
@@ -35,7 +35,7 @@ export class QuarantineMetrics {
     try {
       this.#open = (await this.#store.runs.listQuarantined({ limit: MOST_COUNTED })).items.length;
     } catch {
-      // The next page counts again.
+      // Makes the next page count again.
       this.#lookedAt = 0;
     }
   }

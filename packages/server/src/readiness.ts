@@ -1,13 +1,17 @@
 /**
- * Readiness: the store responds and accepts a write. Reads still work when a disk is full, so reading alone proves
- * nothing. The probe writes a record of 16 KiB, at most every two seconds regardless of how often it is called.
+ * Readiness: the store responds and accepts a write. Reads still work when a disk is full, so a successful read alone
+ * does not prove that the store is ready. The probe writes a record of 16 KiB, at most every two seconds regardless of
+ * how often it is called.
  */
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { SYSTEM_TENANT } from './auth/system-tenant.ts';
 
 const PROBE_MS = 2_000;
 const KEY = 'server.ready';
-/** As large as common events: on a full disk a few bytes may still fit where an event does not. */
+/**
+ * The text that the probe writes. It is as large as common events, because a full disk may still have room for a few
+ * bytes but not for an event.
+ */
 const PROBE = 'x'.repeat(16 * 1024);
 
 /** Returns why the store is not ready, or `null`. */
@@ -24,7 +28,9 @@ export function readinessOf(store: Store): Readiness {
   };
 }
 
-/** Only a full disk counts: a server without write access, or without records, can still serve reads. */
+/**
+ * Only a full disk counts as not ready, because a server without write access or without records can still serve reads.
+ */
 async function writeProbe(store: Store): Promise<string | null> {
   try {
     await store.forTenant(SYSTEM_TENANT).kv.put(KEY, { probe: PROBE });

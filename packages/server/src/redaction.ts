@@ -1,11 +1,12 @@
 /**
  * Removes secrets from text before it is shown: keys and tokens by their shape, other values by their names. Every scan
- * passes over a text once: unauthenticated callers choose the text, and a backtracking pattern would let them block the server.
+ * reads the text only once, because unauthenticated callers choose the text, and with a backtracking pattern they could
+ * block the server.
  */
 import { hideUrlSecrets } from '@tidemark/core/engine';
 
 const REDACTED = '[redacted]';
-/** Longer texts are cut. */
+/** The length to which longer texts are cut. */
 const MOST_CHARACTERS = 16_384;
 const NAME_CHARACTERS = 64;
 
@@ -24,7 +25,10 @@ export function redactText(text: string): string {
   return hideUrlSecrets(shown.replace(WORD_RUN, redactRun).replace(CREDENTIALS, `$1 ${REDACTED}`));
 }
 
-/** Returns the name of a member or parameter without secrets, cut to 64 characters: its sender knows it. */
+/**
+ * Returns the name of a member or parameter without secrets. It is cut to 64 characters, which is enough because its
+ * sender knows the full name.
+ */
 export function shortName(name: string): string {
   const shown = redactText(name);
   return shown.length > NAME_CHARACTERS ? `${shown.slice(0, NAME_CHARACTERS)}…` : shown;
@@ -37,7 +41,7 @@ export function redactMember(name: string, value: unknown): unknown {
   return typeof value === 'string' ? redactText(value) : value;
 }
 
-/** Cuts a long text at the end of a word, because half a secret would no longer look like one. */
+/** Cuts a long text at the end of a word, because half a secret would no longer be recognised as a secret. */
 function shortened(text: string): string {
   if (text.length <= MOST_CHARACTERS) return text;
   const start = text.slice(0, MOST_CHARACTERS);
@@ -46,13 +50,13 @@ function shortened(text: string): string {
 }
 
 /**
- * Redacts API keys (`tmk_<16 hex digits>.<secret>`) and tokens (`eyJ….….…`) in a run of word characters, dots and
+ * Redacts API keys (`tmk_<16 hex digits>.<secret>`) and tokens (`eyJ….….…`) in a sequence of word characters, dots and
  * dashes.
  */
 function redactRun(run: string): string {
   if (!run.includes('.')) return run;
   const token = wordStart(run, TOKEN_START);
-  // A token takes the rest of the run, which is discarded without further checks.
+  // Everything from the start of a token to the end of the sequence is discarded without further checks.
   const isToken = token >= 0 && run.indexOf('.', token) > token + TOKEN_START.length;
   const head = isToken ? run.slice(0, token) : run;
   return redactKeys(head) + (isToken ? REDACTED : '');
@@ -85,7 +89,7 @@ function isWordStart(run: string, at: number): boolean {
   return at === 0 || !WORD.test(run[at - 1]!);
 }
 
-/** Returns the stack with those of its causes. */
+/** Returns the stack of an error and the stacks of its causes. */
 function stackOf(error: Error): string {
   const own = error.stack ?? String(error);
   return error.cause instanceof Error ? `${own}\ncaused by ${stackOf(error.cause)}` : own;

@@ -1,6 +1,7 @@
 /**
- * Security events for operators: wrong keys, refusals, limits, revocations and admin actions. Lines are limited by kind
- * and address, with a count of those left out, so that an attacker cannot flood the log. Never contains secrets.
+ * Security events for operators: wrong keys, refusals, limits, revocations and admin actions. The number of lines is
+ * limited by kind and address, so that an attacker cannot flood the log. Omitted lines are counted. The log never
+ * contains secrets.
  */
 import type { IncomingMessage } from 'node:http';
 import { Bucket } from './limits/bucket.ts';
@@ -18,22 +19,22 @@ export type SecurityKind =
   | 'admin_action'
   | 'admin_refused';
 
-/** Ids and names. Callers choose some of them, so they are cut. */
+/** Ids and names. They are truncated, because callers choose some of them. */
 export interface SecurityDetails {
   by?: string;
   tenant?: string | null;
-  /** Pattern of a route. */
+  /** The path pattern of a route. */
   route?: string;
-  /** The missing scope, or the limit. */
+  /** The missing scope, or the limit that was exceeded. */
   reason?: string;
-  /** Number of requests concerned. */
+  /** The number of requests that the event concerns. */
   requests?: number;
 }
 
-/** Lines of one kind per address: this many at once, then one every ten seconds. */
+/** The limit on lines of one kind per address: this many at once, then one every ten seconds. */
 const AT_ONCE = 10;
 const PER_SECOND = 0.1;
-/** Lines of one kind for all addresses together. */
+/** The limit on lines of one kind for all addresses together. */
 const KIND_AT_ONCE = 100;
 const KIND_PER_SECOND = 5;
 const MOST_SOURCES = 10_000;
@@ -63,7 +64,8 @@ export class SecurityLog {
   }
 
   /**
-   * Counts an event, and logs it unless there were too many like it. `request` is `null` for events without a request.
+   * Counts an event, and logs it unless too many similar events were logged. `request` is `null` for events without a
+   * request.
    */
   note(kind: SecurityKind, request: IncomingMessage | null, details: SecurityDetails = {}): void {
     this.#metrics.count('security', { kind });
@@ -83,7 +85,7 @@ export class SecurityLog {
     this.#logger.info({ event: 'security', kind, address: cut(address), ...cutDetails(details), ...leftOut });
   }
 
-  /** Logs how many lines were left out since the last report. */
+  /** Logs the number of lines omitted since the last report. */
   flush(): void {
     for (const source of [...this.#sources.values(), ...this.#kinds.values()]) this.#logLeftOut(source);
     for (const [name, { bucket }] of this.#sources) if (bucket.isFull) this.#sources.delete(name);

@@ -3,8 +3,8 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { invalidArgument, type Store, type StoreAlert } from '@tidemark/core';
-import { sleep } from '@tidemark/core/engine';
+import { type Duration, invalidArgument, type Store, type StoreAlert } from '@tidemark/core';
+import { checkDuration, downloadUrlOf, sleep } from '@tidemark/core/engine';
 import { Alerts } from './alerts.ts';
 import { Application } from './application.ts';
 import { Audit } from './audit/audit.ts';
@@ -26,8 +26,9 @@ import { Metrics, metricsHandler } from './metrics.ts';
 import { QuarantineMetrics } from './quarantine-metrics.ts';
 import { readinessOf } from './readiness.ts';
 import { ROUTES } from './routes/index.ts';
+import type { Services } from './routes/route.ts';
 import { SecurityLog } from './security-log.ts';
-import { inspectorPages } from './static.ts';
+import { documentationPages, inspectorPages } from './static.ts';
 import { FeedCursors } from './streams/feed-cursors.ts';
 import { Hub } from './streams/hub.ts';
 import { RunHints } from './streams/run-hints.ts';
@@ -41,25 +42,27 @@ const SETTLE_MS = 20;
 
 export interface ServerOptions {
   store: Store;
-  /** Identifies callers. Default `anonymous()`, which serves this machine only. */
+  /** Identifies callers. Default `anonymous()`, which serves only this machine. */
   auth?: Authenticator;
-  /** Address to listen on. Default 127.0.0.1. Other addresses need an `auth` that identifies its callers. */
+  /** The address to listen on. Default 127.0.0.1. Other addresses require an `auth` that identifies callers. */
   host?: string;
-  /** Port to listen on. Default 0: any free port, see `url`. */
+  /** The port to listen on. Default 0, which means any free port; `url` contains the port in use. */
   port?: number;
-  /** Serves https. The files are checked every second, and new ones are used without a restart. Default: plain http. */
+  /**
+   * Serves https. The files are checked every second, and new files are used without a restart. Default: plain http.
+   */
   tls?: ServerTls;
   limits?: SomeLimits;
   /** Default: JSON lines on standard error. */
   logger?: Logger;
   /**
    * `host:port` of a second address that serves `/metrics` without a key, such as `127.0.0.1:9464`. Port 0 means any
-   * free port. Default: none; `/metrics` then needs the scope `metrics:read`.
+   * free port. Default: no second address, in which case reading `/metrics` requires the scope `metrics:read`.
    */
   metricsAddress?: string;
   /**
-   * Accepts feed cursors that tenants received from servers of version 0.1. These reveal the position of an event among
-   * those of all tenants. Default false.
+   * Accepts feed cursors that tenants received from servers of version 0.1. Such a cursor reveals the position of an
+   * event among the events of all tenants. Default false.
    */
   acceptsOldCursors?: boolean;
   /**
@@ -67,13 +70,24 @@ export interface ServerOptions {
    * work. Default false.
    */
   loops?: boolean;
-  /** Directory of the built inspector. Default: the one in this package. `false` disables the inspector. */
+  /**
+   * Redirects downloads of artifacts to a URL of their bucket that is valid for this time, if the request has the
+   * header `Prefer: redirect` and the bytes are in a bucket and not encoded. Anyone who has the URL can download the
+   * artifact until it expires. Default: the server sends the bytes itself.
+   */
+  redirectDownloadsFor?: Duration;
+  /** Directory of the built inspector. Default: the inspector in this package. `false` disables the inspector. */
   inspector?: string | false;
+  /**
+   * Directory of the built documentation, served at `/docs`. Default: the documentation in this package. `false`
+   * disables it.
+   */
+  docs?: string | false;
 }
 
 /** An HTTP server for a store. Closing it leaves the store open. */
 export interface TidemarkServer {
-  /** The address it listens on. Available once `listen` has resolved. */
+  /** The address that the server listens on. Available once `listen` has resolved. */
   readonly url: string;
   /** The address that serves metrics without a key; `null` without a `metricsAddress`. */
   readonly metricsUrl: string | null;
@@ -86,9 +100,9 @@ export interface TidemarkServer {
   close(): Promise<void>;
   /** Logs an alert of the store as one structured line and counts it. Pass it to the store as `onAlert`. */
   alert(alert: StoreAlert): void;
-  /** Reloads the TLS files now. Returns whether new ones are in use; false without TLS. */
+  /** Reloads the TLS files immediately. Returns whether new files are in use; false without TLS. */
   reloadTls(): boolean;
-  /** Handles a request, for use in your own HTTP server. */
+  /** Handles a request. Use it to serve the store from your own HTTP server. */
   handle(request: IncomingMessage, response: ServerResponse): void;
 }
 
@@ -125,7 +139,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
   const readiness = readinessOf(store);
   const notReady = async () => (isClosing ? 'The server is stopping' : readiness());
   const cursors = new FeedCursors(auth.loopbackOnly ? null : store, options.acceptsOldCursors ?? false);
-  // Without auth there are no callers to count or to name.
+  // Without auth, callers cannot be distinguished, so there is nothing to count.
   const callers = auth.loopbackOnly ? null : new Callers(limits, (limit) => metrics.count('limited', { limit }));
   const services = {
     hub,
@@ -139,6 +153,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
     document: openApiDocument(),
     notReady,
     loops,
+    downloadUrl: downloadUrls(store, options.redirectDownloadsFor),
   };
   const onLost = (error: unknown) => logger.error({ event: 'audit_outcome_lost', error });
   const audit = auth.loopbackOnly ? null : new Audit(store, onLost);
@@ -161,13 +176,15 @@ export function createServer(options: ServerOptions): TidemarkServer {
     logger,
   });
   const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout } = limits;
-  // How often slow sockets are checked. Node's default would allow them half a minute.
+  // How often slow sockets are checked. With Node's default, slow sockets would stay open for up to half a minute
+  // longer.
   const connectionsCheckingInterval = Math.min(CHECK_MS, headersTimeout);
   const timeouts = { headersTimeout, requestTimeout, connectionsCheckingInterval, keepAliveTimeout: KEEP_ALIVE_MS };
-  const pages = inspectorPages(options.inspector, (request) => !auth.refuse?.(request));
+  const isWelcome = (request: IncomingMessage) => !auth.refuse?.(request);
+  const pages = [documentationPages(options.docs, isWelcome), inspectorPages(options.inspector, isWelcome)];
   const handle: TidemarkServer['handle'] = (request, response) => {
     makeSafe(response);
-    if (!pages(request, response)) application.handle(request, response);
+    if (!pages.some((page) => page(request, response))) application.handle(request, response);
   };
   const tls = options.tls && openTls(options.tls, logger);
   const server = makeServer(timeouts, handle, tls, options.tls?.clientCa !== undefined);
@@ -233,7 +250,7 @@ function makeServer(
   const server = tls ? encrypted(tls) : plain();
   if ('setSecureContext' in server) tls?.follow(server);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // In the middle of a response it would be taken for a part of it.
+    // In the middle of a response, this text would be mistaken for a part of that response.
     const isAnswering = (socket as { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true;
     if (error.code !== 'ECONNRESET' && socket.writable && !isAnswering)
       socket.write(malformedRequestResponse(error.code));
@@ -244,11 +261,11 @@ function makeServer(
 
 function shareGauges(metrics: Metrics, shares: Shares): void {
   metrics.addGauge('tidemark_share_level', {
-    help: "Part of the process's time that each tenant may use now, by estimate; 4 means that nobody waits.",
+    help: "Estimated share of the process's time that each tenant may use now; 4 means that nobody waits.",
     value: () => shares.level,
   });
   metrics.addGauge('tidemark_share_waiting', {
-    help: "Requests and reads that wait for their tenant's share now.",
+    help: "Requests and reads that are waiting for their tenant's share.",
     value: () => shares.waiting,
   });
 }
@@ -285,11 +302,17 @@ async function closeGracefully(server: Server, hub: Hub, application: Applicatio
   const isBusy = () => application.active > 0 && Date.now() < deadline;
   while (isBusy()) await sleep(SETTLE_MS);
   server.closeIdleConnections();
-  // Responses that were written but not yet received get a moment too.
+  // Responses that were written but not yet received also get a moment to arrive.
   const cut = setTimeout(
     () => server.closeAllConnections(),
     Math.max(SETTLE_MS, Math.min(1_000, deadline - Date.now())),
   );
   await closed;
   clearTimeout(cut);
+}
+
+function downloadUrls(store: Store, validFor: Duration | undefined): Services['downloadUrl'] {
+  if (validFor === undefined) return async () => null;
+  const expiresInMs = checkDuration(validFor, 'redirectDownloadsFor');
+  return (tenantId, ref, options) => downloadUrlOf(store, tenantId, ref, expiresInMs, options);
 }

@@ -1,4 +1,4 @@
-/** Serves the inspector's files with a policy that allows only its own scripts and no other hosts. */
+/** Serves the files of the inspector and of the documentation with a policy that allows only its own scripts and no other hosts. */
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -8,12 +8,17 @@ import { gzipSync } from 'node:zlib';
 
 /** Where the build puts the inspector, relative to the sources and to the built files. */
 const BUILT = fileURLToPath(new URL('../inspector', import.meta.url));
+/** Where the build puts the documentation. */
+const BUILT_DOCS = fileURLToPath(new URL('../docs', import.meta.url));
 
 const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.json': 'application/json',
+  '.yml': 'text/plain; charset=utf-8',
 };
 
 const RULES = [
@@ -37,9 +42,9 @@ const SAFETY = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** Paths of the API. Any other path requested as a page belongs to the inspector. */
+/** Paths that belong to the API. The inspector handles every other path that is requested as a page. */
 export const OF_THE_API = /^\/(v1|errors|docs|openapi\.json|metrics|healthz|readyz|mcp)(\/|$)/;
-/** File names in here contain the hash of their content. */
+/** The names of files under this path contain a hash of their content. */
 const HASHED = '/assets/';
 
 interface Page {
@@ -49,12 +54,12 @@ interface Page {
   type: string;
 }
 
-/** Handles a request for a page or a file of the inspector. Returns whether it did. */
+/** Handles a request for a page or a file of the inspector. Returns whether it handled the request. */
 export type PageHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /**
- * Serves the pages in a directory. `false` or a missing directory serves none. Unwelcome requests are left to the API,
- * which responds with the reason.
+ * Serves the pages in a directory. Serves nothing if the directory is `false` or missing. Leaves unwelcome requests to
+ * the API, which responds with the reason.
  */
 export function inspectorPages(
   directory: string | false = BUILT,
@@ -68,9 +73,28 @@ export function inspectorPages(
     const asksForPage = request.headers.accept?.includes('text/html') === true;
     const wantsPage = path === '/' || (asksForPage && !OF_THE_API.test(path));
     const file = files.get(path) ?? (wantsPage ? start : undefined);
-    // Pages too: a server that answers to any name can be reached by DNS rebinding.
+    // Pages also require this check, because a server that accepts any host name can be attacked with DNS rebinding.
     if (!file || !isWelcome(request)) return false;
     send(request, response, file, path.startsWith(HASHED));
+    return true;
+  };
+}
+
+/** Serves the documentation at `/docs`. Serves nothing if the directory is `false` or missing. */
+export function documentationPages(
+  directory: string | false = BUILT_DOCS,
+  isWelcome: (request: IncomingMessage) => boolean = () => true,
+): PageHandler {
+  const files = directory === false ? new Map<string, Page>() : readFiles(directory);
+  return (request, response) => {
+    if (files.size === 0 || (request.method !== 'GET' && request.method !== 'HEAD')) return false;
+    const path = request.url!.split('?', 1)[0]!;
+    // The links of the page are relative to the folder.
+    const isFolder = path === '/docs';
+    const file = files.get(path === '/docs/' || isFolder ? '/index.html' : path.replace(/^\/docs(?=\/)/, ''));
+    if (!/^\/docs(\/|$)/.test(path) || !file || !isWelcome(request)) return false;
+    if (isFolder) response.writeHead(308, { ...SAFETY, location: '/docs/' }).end();
+    else send(request, response, file, false);
     return true;
   };
 }

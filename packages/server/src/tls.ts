@@ -1,6 +1,6 @@
 /**
- * TLS from files that may be replaced while the server runs. New files are used for new connections once they match;
- * until then the previous pair stays in use.
+ * TLS from files that may be replaced while the server runs. New files are used for new connections once the
+ * certificate and the key match. Until then, the previous pair stays in use.
  */
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -9,19 +9,22 @@ import { invalidArgument } from '@tidemark/core';
 import type { Logger } from './logger.ts';
 
 /**
- * How often the files are checked. They are small, and replaced symbolic links (as in Kubernetes) cannot be detected
- * otherwise.
+ * How often the files are checked. Reading them costs little because they are small, and replaced symbolic links (as in
+ * Kubernetes) cannot be detected otherwise.
  */
 const LOOK_MS = 1_000;
 const BEGIN = /-----BEGIN CERTIFICATE-----/g;
 const BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** PEM files. */
+/** The names of PEM files. */
 export interface ServerTls {
-  /** The certificate, followed by its intermediate certificates. */
+  /** The certificate, followed by any intermediate certificates. */
   cert: string;
   key: string;
-  /** Client authorities: only clients with a certificate of one of them can connect. They still need a key or token. */
+  /**
+   * Certificate authorities of clients. Only clients with a certificate of one of these authorities can connect. They
+   * still need a key or token.
+   */
   clientCa?: string;
 }
 
@@ -39,7 +42,7 @@ export class TlsFiles {
   readonly contents: Contents;
   /** Hash of the files in use. */
   #inUse: string;
-  /** Hash of the files that were logged as unusable. */
+  /** The hash of files that are unusable and have been logged as such. */
   #unfit: string | undefined;
   #server: Server | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -64,7 +67,7 @@ export class TlsFiles {
     clearInterval(this.#timer);
   }
 
-  /** Checks the files now. Returns whether new ones are in use; unusable files are logged once. */
+  /** Checks the files immediately. Returns whether new files are in use. Unusable files are logged once. */
   reload(): boolean {
     let state = 'unreadable';
     try {
@@ -104,7 +107,10 @@ function read({ cert, key, clientCa }: ServerTls): Contents {
   return { cert: certText, key: keyText, ...authority, minVersion: 'TLSv1.2' };
 }
 
-/** Files may be read while they are being replaced one after another: a mismatch may be resolved a second later. */
+/**
+ * Throws unless the files match. They may be read while they are being replaced one after the other, in which case the
+ * mismatch disappears a second later.
+ */
 function check(contents: Contents): void {
   const { cert, key, ca } = contents;
   for (const text of ca === undefined ? [cert] : [cert, ca]) checkChain(text);
@@ -120,7 +126,7 @@ function checkChain(text: string): void {
   for (const block of blocks) new X509Certificate(block);
 }
 
-/** Stored instead of the key itself. */
+/** Returns the hash that is stored instead of the key itself. */
 function hashOf(contents: Contents): string {
   return createHash('sha256').update(JSON.stringify(contents)).digest('hex');
 }

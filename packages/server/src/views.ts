@@ -1,4 +1,4 @@
-/** The views of tenants, created once and kept: a view has its own readers and caches. */
+/** The views of tenants. Each is created once and kept, because a view has its own readers and caches. */
 import type { Store } from '@tidemark/core';
 import { LruMap } from '@tidemark/core/engine';
 
@@ -12,7 +12,7 @@ export class Views {
     this.#store = store;
   }
 
-  /** Returns the view of a tenant, or the operator's. */
+  /** Returns the view of a tenant, or the operator's view for `null`. */
   of(tenantId: string | null): Store {
     if (tenantId === null) return this.#store;
     const known = this.#views.get(tenantId);

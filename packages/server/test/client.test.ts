@@ -8,7 +8,7 @@ import { memoryStore, type Store, withQuotas } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runEvent, send, startServer } from './running.ts';
 
-/** A proxy to a server that can be cut: requests still pass, responses do not. */
+/** A proxy to a server whose responses can be cut off while requests still pass. */
 async function cuttableWay(url: string): Promise<{ url: string; cut: () => void }> {
   const { port, hostname } = new URL(url);
   let isCut = false;
@@ -126,7 +126,10 @@ describe('the client', () => {
 
   it('deletes a memory state on a server of version 0.1, which rejects request ids there', async () => {
     const { url, store } = await startServer();
-    const problem = { code: 'INVALID_ARGUMENT', detail: 'requestId must be one of tenant', field: 'requestId' };
+    const problem = {
+      ...{ code: 'INVALID_ARGUMENT', retryable: false, outcome: 'rejected' },
+      ...{ detail: 'requestId must be one of tenant', field: 'requestId' },
+    };
     const as01: typeof fetch = async (target, init) =>
       init?.method === 'DELETE' && String(target).includes('requestId=')
         ? Response.json(problem, { status: 400 })
@@ -140,6 +143,14 @@ describe('the client', () => {
     expect(await store.agents.loadMemoryState('key')).toEqual({ a: 1 });
     expect(await client.agents.deleteMemoryState('key')).toBe(true);
     expect(await store.agents.loadMemoryState('key')).toBeNull();
+  });
+
+  it('names the URL and the cause when a server cannot be reached', async () => {
+    // Port 2, which no server uses: a port that was just closed may be taken by another test.
+    await expect(httpStore('http://127.0.0.1:2/base/')).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: 'The server at http://127.0.0.1:2/base cannot be reached: ECONNREFUSED; try again',
+    });
   });
 
   it('rejects values that would be lost, and a server with weak durability', async () => {

@@ -1,6 +1,6 @@
 /**
- * Every call of a store, with each of its arguments and members absent, `undefined`, `null` and empty: over HTTP it
- * returns the same result, or fails with the same code and field, and has the same effect as on the store itself.
+ * Calls every method with each of its arguments and members absent, `undefined`, `null` and empty. Over HTTP the call
+ * must return the same result, or fail with the same code and field, and have the same effect as on the store itself.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -51,7 +51,7 @@ async function differences(domain: keyof typeof EVERY_CALL, method: string, view
     let here = await call(viewOf(bench.pair.local), domain, method, args);
     let there = await call(viewOf(bench.client), domain, method, same!, here);
     if ('code' in there && CUT_OFF.has(there.code)) {
-      // A kept-alive connection may be closed just when it is used, which says nothing about the call.
+      // A kept-alive connection may be closed just as it is used, which has nothing to do with the call.
       await bench.renew();
       here = await call(viewOf(bench.pair.local), domain, method, again!);
       there = await call(viewOf(bench.client), domain, method, sameAgain!, here);

@@ -7,7 +7,7 @@ import { type Filled, fill } from './filled-store.ts';
 /** Live reads end after this many items, or after this long without one. */
 const MOST_ITEMS = 10;
 const QUIET_MS = 60;
-/** How long to wait for an item that the other store has returned: pages are late on a busy machine. */
+/** How long to wait for an item that the other store has returned. Long, because pages are late on a busy machine. */
 const PATIENCE_MS = 15_000;
 
 /** Two equal stores: one is called directly, the other through its server. */
@@ -128,7 +128,7 @@ async function settled(given: unknown, shown: number): Promise<unknown> {
   const result = await given;
   if (typeof result === 'object' && result !== null && Symbol.asyncIterator in result)
     return firstOf(result as AsyncIterable<unknown>, shown);
-  // A handle is an object of methods: an append shows the run it was created for.
+  // A handle consists of methods, so an append is needed to see which run it was created for.
   if (typeof (result as { append?: unknown } | null)?.append === 'function')
     return (result as { append(type: string, payload: object, fields: object): unknown }).append(
       'Progress',
@@ -170,7 +170,7 @@ function plain(value: unknown): unknown {
   return JSON.parse(text.replace(MINTED, 'minted').replace(TIMES, '"$1":"some"'));
 }
 
-/** Returns everything a store has, to see what a call has changed. */
+/** Returns all data of a store, to find out what a call has changed. */
 export async function contentsOf(store: Store): Promise<unknown> {
   const contents: Record<string, unknown> = {};
   for (const tenantId of (await store.admin.listTenants()).items) {
@@ -199,6 +199,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
           await agents.listUpdates(sessionId),
           await agents.listSteering(sessionId),
           await agents.listTraces(sessionId),
+          await agents.listBindings(sessionId),
         ]),
       ),
       memory: await Promise.all(memory.map((key) => agents.getMemoryRecord(key))),

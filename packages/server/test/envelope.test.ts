@@ -35,7 +35,7 @@ describe('an event without an eventId', () => {
     expect(Date.parse(event!.emittedAt)).toBeGreaterThan(Date.now() - 60_000);
   });
 
-  it('is refused without a key, and the answer names both ways', async () => {
+  it('is refused without a key, and the error names both options', async () => {
     const { url, store } = await startServer();
     const calls = [
       send(`${url}/v1/runs/r/events`, 'POST', SAID),
@@ -44,7 +44,7 @@ describe('an event without an eventId', () => {
         { ...SAID, runId: 'r', idempotencyKey: 'k' },
         { ...SAID, runId: 'r' },
       ]),
-      // The header names one event and cannot name each of a list.
+      // The header identifies one event, so it cannot be used for a list.
       send(`${url}/v1/events`, 'POST', [{ ...SAID, runId: 'r' }], { 'idempotency-key': 'k' }),
       send(`${url}/v1/runs/r/events`, 'POST', { eventType: 'RunStarted' }),
     ];
@@ -58,7 +58,7 @@ describe('an event without an eventId', () => {
     expect(await store.runs.headSeq('r')).toBe(0);
   });
 
-  it('is refused with its other faults in the same answer', async () => {
+  it('is refused together with its other faults', async () => {
     const { url } = await startServer();
     const faulty = { emittedAt: 'SECRET', engineAttemptId: 0, planId: '', runSeq: 1 };
     const answer = await send(`${url}/v1/events`, 'POST', faulty);
@@ -84,7 +84,7 @@ describe('an event without an eventId', () => {
     expect(results[1].problem.errors).toEqual([{ field: 'eventId', rule: expect.stringMatching(BOTH_WAYS) }]);
   });
 
-  it('gets the usual rule if the eventId is there and invalid', async () => {
+  it('reports the usual rule if the eventId is present but invalid', async () => {
     const { url } = await startServer();
     const answer = await send(`${url}/v1/runs/r/events`, 'POST', { ...SAID, eventId: null });
     expect(await answer.json()).toMatchObject({ code: 'INVALID_ARGUMENT', field: 'eventId', rule: 'a version 4 UUID' });
@@ -92,7 +92,7 @@ describe('an event without an eventId', () => {
 });
 
 describe('the client', () => {
-  it('sends an eventId with every event, and the error of a refused event has its faults', async () => {
+  it('sends an eventId with every event, and the error of a refused event lists its faults', async () => {
     const { client, store } = await startServer();
     await client.runs.appendEvent({ runId: 'r', eventType: 'UserSaid' });
     await client.runs.appendEvents([{ runId: 'r', eventType: 'UserSaid' }]);

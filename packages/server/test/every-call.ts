@@ -23,6 +23,9 @@ type WholeCall<Method> = Method extends (...args: infer Args) => unknown
 /** Arguments of every method, based on the data of `fill`. */
 type Calls<Domain> = { [Method in keyof Domain]: (filled: Filled) => WholeCall<Domain[Method]> };
 
+/** Of the other form of `feed` and `feedPage`, whose items may be notices. */
+const NOTICES = { notices: true };
+
 /** Options of every call; their members are varied too. */
 const bounds = () => ({ signal: new AbortController().signal, timeoutMs: 15_000 });
 
@@ -59,19 +62,32 @@ const listed = () => ({ ...bounds(), taskId: 'task', sinceId: 'update-1', limit:
 const claim = () => ({ taskType: 'mail', taskId: 'claimed', claimId: 'claim-1', lease: '30s' });
 
 const runs: Calls<RunStore> = {
-  appendEvent: () => [wholeEvent('run-9', 'k'), { ...bounds(), expectedSeq: 0, rejectInvalidTransitions: false }],
-  appendEvents: () => [[wholeEvent('run-9', 'k')], { ...bounds(), expectedSeq: 0, rejectInvalidTransitions: false }],
-  fetchEvents: () => ['run-1', { ...bounds(), tenantId: TENANT, afterSeq: 1, beforeSeq: 9, order: 'newest', limit: 2 }],
-  readEvents: () => ['run-1', { ...bounds(), tenantId: TENANT, afterSeq: 1, beforeSeq: 9, order: 'newest', limit: 2 }],
-  tail: () => ['run-1', { ...bounds(), tenantId: TENANT, afterSeq: 1, limit: 2 }],
-  getSnapshot: () => ['run-1', { ...bounds(), tenantId: TENANT }],
-  projectSnapshot: () => ['run-1', { ...bounds(), tenantId: TENANT, atSeq: 2 }],
+  appendEvent: () => [
+    wholeEvent('run-9', 'k'),
+    { ...bounds(), expectedSeq: 0, life: 'new', rejectInvalidTransitions: false },
+  ],
+  appendEvents: () => [
+    [wholeEvent('run-9', 'k')],
+    { ...bounds(), expectedSeq: 0, life: 'new', rejectInvalidTransitions: false },
+  ],
+  fetchEvents: () => [
+    'run-1',
+    { ...bounds(), tenantId: TENANT, life: 1, afterSeq: 1, beforeSeq: 9, order: 'newest', limit: 2 },
+  ],
+  readEvents: () => [
+    'run-1',
+    { ...bounds(), tenantId: TENANT, life: 1, afterSeq: 1, beforeSeq: 9, order: 'newest', limit: 2 },
+  ],
+  tail: () => ['run-1', { ...bounds(), tenantId: TENANT, life: 1, afterSeq: 1, limit: 2 }],
+  getSnapshot: () => ['run-1', { ...bounds(), tenantId: TENANT, life: 1 }],
+  projectSnapshot: () => ['run-1', { ...bounds(), tenantId: TENANT, life: 1, atSeq: 2 }],
   refreshSnapshot: () => ['run-1', { ...bounds(), tenantId: TENANT, full: true }],
   markStale: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   forkRun: () => ['run-1', { ...bounds(), tenantId: TENANT, toRunId: 'fork', atSeq: 2 }],
   listRuns: ({ cursors }) => [
     {
       ...page(cursors.runs),
+      orderBy: 'createdAt',
       tenantId: TENANT,
       projectId: 'project',
       environmentId: 'environment',
@@ -79,6 +95,7 @@ const runs: Calls<RunStore> = {
       planId: 'plan',
       parentRunId: 'run-1',
       labels: { x: '1' },
+      owner: 'any',
       createdAfter: '2020-01-01T00:00:00.000Z',
       createdBefore: '2030-01-01T00:00:00.000Z',
       updatedAfter: '2020-01-01T00:00:00.000Z',
@@ -86,12 +103,29 @@ const runs: Calls<RunStore> = {
       order: 'newest',
     },
   ],
-  headSeq: () => ['run-1', { ...bounds(), tenantId: TENANT }],
-  position: () => ['run-1', { ...bounds(), tenantId: TENANT }],
+  countRuns: () => [
+    {
+      ...bounds(),
+      tenantId: TENANT,
+      projectId: 'project',
+      environmentId: 'environment',
+      status: ['PENDING', 'RUNNING'],
+      planId: 'plan',
+      parentRunId: 'run-1',
+      labels: { x: '1' },
+      owner: 'any',
+      createdAfter: '2020-01-01T00:00:00.000Z',
+      createdBefore: '2030-01-01T00:00:00.000Z',
+      updatedAfter: '2020-01-01T00:00:00.000Z',
+      updatedBefore: '2030-01-01T00:00:00.000Z',
+    },
+  ],
+  headSeq: () => ['run-1', { ...bounds(), tenantId: TENANT, life: 1 }],
+  position: () => ['run-1', { ...bounds(), tenantId: TENANT, life: 1 }],
   verify: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   listQuarantined: () => [{ ...page(encodeCursor([TENANT, 'run-1'])), tenantId: TENANT, state: 'any' }],
   releaseRun: () => ['run-1', { ...bounds(), tenantId: TENANT }],
-  deleteRun: () => ['run-2', { ...bounds(), tenantId: TENANT, expectedSeq: 1 }],
+  deleteRun: () => ['run-2', { ...bounds(), tenantId: TENANT, life: 1, expectedSeq: 1 }],
   exportRun: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   restoreRun: ({ parts }) => [parts, { ...bounds(), overDeleted: true, keepEncoded: true }],
   archiveRun: () => [
@@ -106,6 +140,7 @@ const runs: Calls<RunStore> = {
       cursor: feedCursor,
       filter: { tenantId: TENANT, eventTypes: ['Progress'] },
       unreadable: 'skip',
+      ...NOTICES,
     },
   ],
   feedPage: ({ feedCursor }) => [
@@ -114,6 +149,7 @@ const runs: Calls<RunStore> = {
       cursor: feedCursor,
       filter: { tenantId: TENANT, eventTypes: ['Progress'] },
       unreadable: 'skip',
+      ...NOTICES,
       limit: 2,
       wait: 1,
     },
@@ -135,12 +171,13 @@ const runs: Calls<RunStore> = {
 const kv: Calls<KvStore> = {
   get: () => ['key-1', bounds()],
   getMany: () => [['key-1', 'none'], bounds()],
-  put: () => ['key-9', { a: '1', b: 2 }, { ...bounds(), requestId: 'request', ttl: '1h' }],
+  put: () => ['key-9', { a: '1', b: 2 }, { ...bounds(), requestId: 'request', ttl: '1h', sealed: false }],
   delete: () => ['key-1', { ...bounds(), requestId: 'request' }],
   getField: () => ['key-1', 'a', bounds()],
-  setField: () => ['key-1', 'a', '2', { ...bounds(), requestId: 'request', ifExists: true }],
-  setFields: () => ['key-1', { a: '2', b: null }, { ...bounds(), requestId: 'request', ifExists: true }] as never,
-  compareAndSwap: () => ['key-1', 'a', '1', '2', { ...bounds(), requestId: 'request' }],
+  setField: () => ['key-1', 'a', '2', { ...bounds(), requestId: 'request', ifExists: true, sealed: false }],
+  setFields: () =>
+    ['key-1', { a: '2', b: null }, { ...bounds(), requestId: 'request', ifExists: true, sealed: [] }] as never,
+  compareAndSwap: () => ['key-1', 'a', '1', '2', { ...bounds(), requestId: 'request', sealed: false }],
   swap: ({ revision }) =>
     [
       'key-1',
@@ -149,9 +186,19 @@ const kv: Calls<KvStore> = {
         expectedRevision: revision,
         set: { a: '2', b: null },
         ttl: '1h',
+        sealed: false,
         requestId: 'request',
       },
       bounds(),
+    ] as never,
+  batch: ({ revision }) =>
+    [
+      [
+        { op: 'put', key: 'key-9', fields: { a: '1', b: 2 }, ttl: '1h', sealed: [], expectedRevision: 0 },
+        { op: 'setFields', key: 'key-1', fields: { a: '2', b: null }, ttl: null, ifExists: true, sealed: false },
+        { op: 'delete', key: 'key-2', expected: { none: null }, expectedRevision: revision },
+      ],
+      { ...bounds(), requestId: 'request' },
     ] as never,
   touch: () => ['key-1', '1h', { ...bounds(), requestId: 'request' }],
   scan: () =>
@@ -209,7 +256,7 @@ const jobs: Calls<JobStore> = {
   progress: () => [claim(), { currentStep: 1, stepCount: 2 }, { ...bounds(), lease: '30s' }],
   complete: () => [claim(), { resultRef: 'result', ttl: '1h' }, bounds()],
   fail: () => [claim(), { error: 'broken', retry: true, delay: 1, ttl: '1h' }, bounds()],
-  // Exactly one of both is valid, as in the variants that lack the other.
+  // Only one of the two may be set, as in the variants that lack the other.
   park: () => [claim(), { until: 4_000_000_000_000, delay: '1h' }, bounds()],
   wake: () => [
     { taskType: 'mail', taskId: 'delayed' },
@@ -236,10 +283,34 @@ const agents: Calls<AgentStore> = {
   loadHistory: () => ['trace', bounds()],
   readHistory: () => ['trace', bounds()],
   saveRemoteBinding: () => [
-    { traceId: 'trace', contextId: 'context', taskId: 'task-9', agentUrl: 'https://agent.example' },
+    {
+      traceId: 'trace',
+      contextId: 'context',
+      taskId: 'task-9',
+      agentUrl: 'https://agent.example',
+      routerSessionId: 'session',
+      remoteSkill: 'translate',
+      tenantId: 'remote',
+      userId: 'user',
+      lastRemoteTaskId: 'task-8',
+      isTerminal: false,
+      metadata: { a: 1 },
+    },
     bounds(),
   ],
   listRemoteBindings: () => ['trace', bounds()],
+  findBinding: () => [
+    {
+      routerSessionId: 'session',
+      agentUrl: 'https://b.example',
+      remoteSkill: 'translate',
+      tenantId: 'remote',
+      userId: 'user',
+    },
+    bounds(),
+  ],
+  listBindings: () => ['session', bounds()],
+  markBindingTerminal: () => [{ traceId: 'trace', contextId: 'context', taskId: 'task' }, bounds()],
   savePlannerState: () => [
     'token-9',
     { reason: 'wait' },

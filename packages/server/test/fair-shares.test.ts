@@ -1,4 +1,4 @@
-/** Sharing the process among tenants: shares of its time, work in progress, and readers to wake. */
+/** Sharing the process among tenants: shares of its time, work in progress, and waking readers. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Shares } from '../src/limits/shares.ts';
 import { Work } from '../src/limits/work.ts';
@@ -21,7 +21,7 @@ function newShares(): Shares {
 }
 
 describe('shares', () => {
-  it('delay nobody while one tenant is alone, however busy it keeps the process', async () => {
+  it('do not delay a single tenant, however busy it keeps the process', async () => {
     const shares = newShares();
     const until = performance.now() + 500;
     await busyUntil(() => {
@@ -97,7 +97,7 @@ describe('work in progress', () => {
 });
 
 describe('readers of topics', () => {
-  it('are woken in turn, so that a few of one tenant do not wait for thousands of another', async () => {
+  it('are woken in turn, so that a few readers of one tenant do not wait for thousands of another', async () => {
     const fanout = new Fanout();
     let greedy = 0;
     const waiters = Array.from({ length: 5_000 }, () => ({ wake: () => void greedy++ }));

@@ -187,6 +187,18 @@ async function fillTenant({ runs, kv, jobs, agents, artifacts }: Store, tenantId
   await agents.saveTask({ ...task(), sessionId: 'other' });
   await agents.saveEvent({ ...flowEvent(), traceId: null, eventId: 'flow-0' });
   await agents.saveRemoteBinding({ traceId: 'trace', contextId: null, taskId: 'task', agentUrl: 'https://a.example' });
+  await agents.saveRemoteBinding({
+    traceId: 'trace',
+    contextId: 'context',
+    taskId: 'task',
+    agentUrl: 'https://b.example',
+    routerSessionId: 'session',
+    remoteSkill: 'translate',
+    tenantId: 'remote',
+    userId: 'user',
+    lastRemoteTaskId: 'task-7',
+    metadata: { b: 2 },
+  });
   const scope = { tenantId, userId: 'user', sessionId: 'session', traceId: 'trace' };
   await artifacts.putText('text', { scope, ttl: null });
   for (const n of [1, 2, 3, 4]) await artifacts.putText(`of nobody ${n}`, { ttl: null });

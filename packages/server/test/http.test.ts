@@ -92,7 +92,7 @@ describe('conditions', () => {
 });
 
 describe('bulk appends', () => {
-  it('return one result per line, in order, and one bad line fails alone', async () => {
+  it('return one result per line, in order, and an invalid line fails alone', async () => {
     const { url, store } = await startServer();
     const events = Array.from({ length: 1_200 }, (_, n) => runEvent('r', `k${n}`));
     const lines = events.map((event) => JSON.stringify(event));
@@ -232,7 +232,7 @@ describe('operators', () => {
     expect((await fetch(`${url}/v1/kv/k`)).status).toBe(404);
   });
 
-  it('download artifacts that no browser runs', async () => {
+  it('serve artifacts as downloads that browsers do not run', async () => {
     const { url } = await startServer();
     const stored = await fetch(`${url}/v1/artifacts?filename=${encodeURIComponent('a"b/é.html')}`, {
       method: 'POST',
@@ -278,7 +278,7 @@ describe('parts of artifacts', () => {
   });
 
   it.each(['bytes=0-1,4-5', 'bytes=5-3', 'bytes=-', 'lines=1-2', 'bytes=a-b', 'bytes=1'])(
-    'sends the whole for %s, which is not one range of bytes',
+    'sends the whole artifact for %s, which is not a single byte range',
     async (range) => {
       const { get } = await stored('0123456789');
       const answer = await get({ range });
@@ -300,7 +300,7 @@ describe('parts of artifacts', () => {
     expect(await answer.json()).toMatchObject({ code: 'INVALID_ARGUMENT', field: 'range' });
   });
 
-  it('are sent only if If-Range names the same bytes', async () => {
+  it('are sent only if If-Range matches the bytes', async () => {
     const { get, sha256 } = await stored('0123456789');
     expect((await get({ range: 'bytes=0-1', 'if-range': `"${sha256}"` })).status).toBe(206);
     for (const version of ['"other"', `W/"${sha256}"`, 'Wed, 18 Nov 2026 09:46:26 GMT']) {

@@ -48,7 +48,7 @@ describe('long polls', () => {
     expect(ms).toBeGreaterThanOrEqual(WAIT_MS - 5);
   });
 
-  it('wait while others wait, come and go on the same run', async () => {
+  it('wait while other polls of the same run begin and end', async () => {
     const { url, store } = await startServer();
     await store.runs.appendEvent(runEvent('other'));
     const stream = await fetch(`${url}/v1/runs/quiet/events`, { headers: { accept: 'text/event-stream' } });
@@ -61,7 +61,7 @@ describe('long polls', () => {
     }
   });
 
-  it('return what is stored while they wait, every time', async () => {
+  it('return items that are stored while they wait, every time', async () => {
     const { url, store } = await startServer();
     for (let seq = 1; seq <= 20; seq++) {
       const events = timed(`${url}/v1/runs/run/events?afterSeq=${seq - 1}&wait=60s`);
@@ -78,7 +78,7 @@ describe('long polls', () => {
   it('end when the server stops', async () => {
     const { url, server } = await startServer();
     const waiting = timed(`${url}/v1/runs/quiet/events?wait=60s`);
-    // A later, shorter poll of the same run has returned, so the first one is waiting by now.
+    // A later, shorter poll of the same run has returned, so the first one must be waiting.
     await timed(`${url}/v1/runs/quiet/events?wait=500ms`);
     await server.close();
     expect((await waiting).items).toEqual([]);

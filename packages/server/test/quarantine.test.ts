@@ -38,7 +38,7 @@ describe('a quarantined run', () => {
     expect(await remote.forTenant('other').runs.listQuarantined({ state: 'any' })).toEqual({ items: [] });
     await expect(remote.runs.releaseRun('sick')).rejects.toMatchObject({ code: 'CORRUPT_EVENT', runSeq: 2 });
     damage.run = null;
-    expect(await remote.runs.releaseRun('sick')).toMatchObject({ state: 'released', release: 1 });
+    expect(await remote.runs.releaseRun('sick')).toMatchObject({ state: 'released', release: 2 });
     const again = await remote.runs.feedPage({ cursor: first.next! });
     expect(again.items.map(({ event, released }) => [event.runSeq, released])).toEqual([
       [2, true],
@@ -58,7 +58,7 @@ describe('a quarantined run', () => {
 });
 
 describe('with keys', () => {
-  it('reading needs runs:read, releasing needs admin, and cursors of a release stay hidden', async () => {
+  it('listing needs runs:read, releasing needs admin, and cursors of a release stay encrypted', async () => {
     const secured = await startSecured();
     await secured.store.runs.appendEvent({ ...runEvent('whole'), tenantId: 'acme' });
     const reader = await secured.keyFor({ tenantId: 'acme', scopes: ['runs:read'] });

@@ -27,7 +27,7 @@ async function startArchiving(): Promise<Secured & { location: string }> {
 }
 
 describe('a location of another tenant', () => {
-  it('exposes its run to nobody else', async () => {
+  it('does not expose its run to anyone else', async () => {
     const { url, keyFor, location } = await startArchiving();
     const evil = await keyFor({ tenantId: 'evil', scopes: ['admin'] });
     const operator = await keyFor();
@@ -51,7 +51,7 @@ describe('a location of another tenant', () => {
 describe('the location of a run', () => {
   it('is shown to admins, and to no other caller', async () => {
     const { url, keyFor, location, store } = await startArchiving();
-    // Archived elsewhere, so that reads fail and name the location to callers that may know it.
+    // Archived elsewhere, so that reads fail with the location for callers that may see it.
     const elsewhere = 'file:///srv/archive/acme/7';
     await store.runs.appendEvent(eventOf('acme', 'gone'));
     await store.runs.archiveRun('gone', { tenantId: 'acme', location: elsewhere, expectedSeq: 1 });

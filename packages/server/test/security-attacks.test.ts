@@ -1,4 +1,7 @@
-/** Attacks: other hosts and origins, bombs, slow sockets, polluted objects, and secrets that must not be shown. */
+/**
+ * Attacks: other hosts and origins, decompression bombs, slow sockets, prototype pollution, and secrets that must not
+ * be shown.
+ */
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -68,7 +71,7 @@ describe('hosts and origins', () => {
 });
 
 describe('bombs', () => {
-  it('are refused before they are decompressed or parsed, and others are served meanwhile', {
+  it("' are refused before they are decompressed or parsed, while others are served", {
     timeout: LIMIT_MS,
   }, async () => {
     const { url } = await startServer();

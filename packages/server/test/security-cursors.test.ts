@@ -25,7 +25,7 @@ async function pageOf(url: string, headers: Record<string, string>, query = ''):
 }
 
 describe('cursors of a check', () => {
-  it('cannot be made up to read another tenant', async () => {
+  it('cannot be forged to read another tenant', async () => {
     const { url, store, keyFor } = await startSecured();
     for (const tenantId of ['acme', 'other']) await store.forTenant(tenantId).kv.put('key', { text: tenantId });
     const statusFor = async (tenantId: string) => {

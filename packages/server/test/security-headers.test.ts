@@ -52,7 +52,7 @@ const PAGE = {
   'referrer-policy': 'no-referrer',
 };
 
-describe('every answer', () => {
+describe('every response', () => {
   it('of every operation has nosniff and no-store, including streams and refusals', async () => {
     const { url } = await startServer();
     for (const operation of OPERATIONS) {

@@ -35,6 +35,13 @@ describe('a key', () => {
     expect(JSON.stringify(await keys.list())).not.toContain(key.split('.')[1]);
   });
 
+  it('is asked for in a text that names the header and the variable, and redacts nothing of them', async () => {
+    const { url } = await startSecured();
+    const { detail } = (await (await fetch(`${url}/v1/runs`)).json()) as { detail: string };
+    expect(detail).toMatch(/header Authorization, with the scheme Bearer; .* TIDEMARK_TOKEN$/);
+    expect(detail).not.toContain('[redacted]');
+  });
+
   it('must be valid', async () => {
     const { keys } = await startSecured();
     const good = { name: 'n', tenantId: 'a', scopes: ['read' as const] };
@@ -128,7 +135,7 @@ describe('wrong keys', () => {
     expect(hasDigest(secret, digest)).toBe(true);
   });
 
-  it('take the same time to compare wherever they differ, unlike with an early exit', () => {
+  it('take the same time to compare wherever they differ, unlike a comparison with an early exit', () => {
     expect(timesSlower(areEqual)).toBeLessThan(2);
     const stopsEarly = (one: Uint8Array, other: Uint8Array) => one.every((byte, at) => byte === other[at]);
     expect(timesSlower(stopsEarly), 'the measure can tell').toBeGreaterThan(10);
@@ -160,7 +167,7 @@ function timesSlower(compare: (one: Uint8Array, other: Uint8Array) => boolean): 
 }
 
 describe('limits of a caller', () => {
-  it('bound its rate and concurrency, and no other caller’s', async () => {
+  it('limit its rate and concurrency, and not those of other callers', async () => {
     const limits = { requestsPerSecond: 10, waitsAtATime: 4, streamsAtATime: 1 };
     const { url, keyFor } = await startSecured({ limits });
     const [first, second, third] = [await keyFor(), await keyFor(), await keyFor()];
@@ -182,8 +189,8 @@ describe('limits of a caller', () => {
   });
 });
 
-describe('a store that does not answer', () => {
-  it('admits nobody: 503, and the log has the reason', async () => {
+describe('a store that does not respond', () => {
+  it('admits nobody: it returns 503 and logs the reason', async () => {
     const ofKeys = memoryStore();
     const keys = new ApiKeys(ofKeys);
     const { key } = await keys.create({ name: 'n', tenantId: null, scopes: ['admin'] }, BY);

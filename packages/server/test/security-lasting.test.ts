@@ -13,7 +13,7 @@ import { bearing, type Secured, startSecured } from './security-setup.ts';
 
 const BY = { by: 'a test' };
 const LIVE = { accept: 'text/event-stream' };
-/** Fails if a stream continues: far longer than the guaranteed second, as the machine may be busy. */
+/** How long to wait for a stream to end. Far longer than the guaranteed second, because the machine may be busy. */
 const ENDS_MS = 8_000;
 
 const ofAcme = (runId: string, key: string) => ({ ...runEvent(runId, key), tenantId: 'acme' });

@@ -30,7 +30,7 @@ async function countOf({ url, keyFor }: Secured, kind: string): Promise<number> 
 }
 
 describe('the security log', () => {
-  it('has a few lines of wrong keys, with a count of the others and no secret', async () => {
+  it('contains a few entries for wrong keys, a count of the others, and no secret', async () => {
     const secured = await startSecured();
     const keys = Array.from({ length: 200 }, mintBootstrapKey);
     for (const key of keys) await statusOf(`${secured.url}/v1/runs`, bearing(key));
@@ -42,7 +42,7 @@ describe('the security log', () => {
     expect(await countOf(secured, 'wrong_key'), 'the counter has all of them').toBe(200);
   });
 
-  it('reports on close how many lines it left out', async () => {
+  it("' reports on close how many lines it omitted", async () => {
     const secured = await startSecured();
     for (let n = 0; n < 50; n++) await statusOf(`${secured.url}/v1/runs`, bearing(mintBootstrapKey()));
     const counted = linesOf(secured, 'wrong_key').reduce((sum, { leftOut = 0 }) => sum + 1 + leftOut, 0);
@@ -52,7 +52,7 @@ describe('the security log', () => {
     expect(left.reduce((sum, { leftOut = 0 }) => sum + leftOut, counted)).toBe(50);
   });
 
-  it('has refused tokens, scopes and tenants, limits and ended credentials', async () => {
+  it('contains refused tokens, scopes and tenants, limits and ended credentials', async () => {
     const { options, sign } = await newIssuer();
     const secured = await startSecured({ limits: { requestsPerSecond: 5 } }, { jwt: options });
     const { url, keys } = secured;
@@ -99,7 +99,7 @@ async function auditedBy({ store }: Secured, by: string): Promise<unknown[][]> {
 }
 
 describe('the audit log', () => {
-  it('has every admin call, refused ones included', async () => {
+  it('contains every admin call, including refused ones', async () => {
     const secured = await startSecured();
     const { url, keys } = secured;
     const reader = await keys.create({ name: 'reader', tenantId: 'acme', scopes: ['read'] }, BY);

@@ -47,6 +47,8 @@ async function namesOf(store: Store, tenantId: string, sessionId: string): Promi
     updateId: 'forged',
     updateType: 'PROGRESS',
     agentUrl: 'https://forged.test',
+    routerSessionId: sessionId,
+    remoteSkill: 'skill',
     fields: { text: 'forged' },
     set: { text: 'forged' },
     scope: { sessionId, tenantId },
@@ -72,6 +74,7 @@ const SHOW_NO_PAYLOADS = [
   'GET /v1/ping',
   'GET /v1/loops',
   'GET /v1/runs',
+  'GET /v1/run-count',
   'GET /v1/runs/{runId}',
   'GET /v1/runs/{runId}/snapshot',
   'GET /v1/runs/{runId}/head',
@@ -82,6 +85,8 @@ const SHOW_NO_PAYLOADS = [
   'GET /v1/job-types',
   'GET /v1/jobs-overdue',
   'GET /v1/jobs/{taskType}/{taskId}',
+  // It looks for the worker of another address.
+  'POST /v1/bindings/find',
   'GET /v1/memory',
   'GET /v1/sessions',
   'GET /v1/sessions/{sessionId}/traces',
@@ -109,19 +114,28 @@ describe('callers without credentials', () => {
 });
 
 /** A caller that may read runs may list which of them are damaged, and one that may read records may count them. */
-const READS_SINCE_0_1 = ['GET /v1/quarantines', 'POST /v1/kv-count'];
+const READS_SINCE_0_1 = [
+  'GET /v1/run-count',
+  'GET /v1/quarantines',
+  'POST /v1/kv-count',
+  'POST /v1/bindings/find',
+  'GET /v1/sessions/{sessionId}/bindings',
+];
 /**
  * A caller that may fail, requeue and cancel jobs may make them wait and wake them, and one that may delete records may
- * delete them by prefix.
+ * delete them by prefix. A caller that may write a record may write several.
  */
 const WRITES_SINCE_0_1 = [
   'POST /v1/jobs/{taskType}/{taskId}/park',
   'POST /v1/jobs/{taskType}/{taskId}/wake',
   'POST /v1/kv-delete',
+  'POST /v1/kv-batch',
+  'POST /v1/bindings/terminal',
 ];
 
 /**
- * Whether a scope allows an operation, judged by the names: `domain:verb`, the sets of 0.1, and `admin` for everything.
+ * Whether a scope allows an operation, determined by the names: `domain:verb`, the sets of 0.1, and `admin` for
+ * everything.
  */
 function opens(scope: Scope, { name, scope: wanted }: Operation): boolean {
   if (scope === 'admin') return true;
@@ -161,7 +175,7 @@ describe('scopes', () => {
     }
   });
 
-  it('of 0.1 contain the same routes as then', () => {
+  it('of 0.1 allow the same routes as in 0.1', () => {
     const known = new Set(Object.values(ROUTES_OF_0_1).flat());
     const guarded = new Set(GUARDED.map(({ name }) => name));
     expect([...known].filter((name) => !guarded.has(name))).toEqual([]);
@@ -217,7 +231,7 @@ describe('scopes', () => {
 });
 
 describe('tenants', () => {
-  it('cannot see or change data of another, however they name it', { timeout: LIMIT_MS }, async () => {
+  it('cannot see or change data of another tenant, however they name it', { timeout: LIMIT_MS }, async () => {
     const { url, store, keyFor } = await startSecured();
     for (const tenantId of ['alpha', 'beta']) await fillTenant(store, tenantId, 1, 2);
     const headers = await keyFor({ tenantId: 'alpha', scopes: ['read', 'append', 'admin'] });
@@ -373,6 +387,7 @@ describe('the system tenant', () => {
       'GET /v1/loops',
       'GET /v1/doctor',
       'GET /v1/runs',
+      'GET /v1/run-count',
       'GET /v1/runs/{runId}',
       'GET /v1/runs/{runId}/snapshot',
       'GET /v1/runs/{runId}/head',
@@ -388,7 +403,7 @@ describe('the system tenant', () => {
     expect(await system.runs.verify(runId)).toMatchObject({ ok: true, events: 2 });
   });
 
-  it('takes no artifacts from operators that name it as their scope', async () => {
+  it('refuses artifacts of operators that name it in their scope', async () => {
     const { url, store, keyFor } = await startSecured();
     const headers = await keyFor();
     const scope = encodeURIComponent(JSON.stringify({ tenantId: SYSTEM_TENANT }));

@@ -1,4 +1,4 @@
-/** The threat model cites tests that exist. */
+/** The threat model cites only tests that exist. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,9 +9,9 @@ const [MODEL = '', ASVS = ''] = TEXT.split('## OWASP ASVS');
 const STATES = ['met', 'partly', 'gap', 'operator'];
 
 const ACTORS = [
-  'A stranger',
-  "A web page in somebody's browser",
-  'A read key',
+  'An unauthenticated client',
+  "A web page in a user's browser",
+  'A client with a read key',
   'A tenant',
   "A tenant's admin",
   'An operator',
@@ -39,7 +39,7 @@ describe('the threat model', () => {
     expect(new Set(rowsOf(section).map(([kind]) => kind))).toEqual(new Set(['cannot', 'can']));
   });
 
-  it('cites an existing test for each thing that cannot be done', () => {
+  it('cites an existing test for each attack that is prevented', () => {
     const rows = rowsOf(MODEL);
     expect(rows.length).toBeGreaterThan(40);
     for (const [kind, what, shown] of rows) {
@@ -54,7 +54,7 @@ describe('the threat model', () => {
   });
 });
 
-describe('the table of ASVS', () => {
+describe('the ASVS table', () => {
   it('lists each requirement once, with its state and a reason', () => {
     const rows = rowsOf(ASVS).filter(([first]) => first !== 'requirement');
     const ids = rows.flatMap(([first]) => first!.split(', '));

@@ -1,4 +1,4 @@
-/** JSON bodies: every double reaches a server that rejects long integers, and everything else is sent unchanged. */
+/** JSON bodies: every double reaches a server that rejects long integers, and all other values are sent unchanged. */
 import { parseJsonText } from '@tidemark/core';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

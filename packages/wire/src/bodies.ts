@@ -1,9 +1,10 @@
 /**
- * JSON request bodies from call arguments. Values that JSON would change or lose are rejected before sending (GEN-4).
+ * Builds JSON request bodies from call arguments. Values that JSON would change or lose are rejected before sending
+ * (GEN-4).
  */
 import { encodeJson, invalidArgument, isPlainObject } from '@tidemark/core/portable';
 
-/** Members that hold the caller's own JSON. Errors in them are reported as `INVALID_PAYLOAD`. */
+/** Members that hold JSON of the caller. Errors in them are reported as `INVALID_PAYLOAD`. */
 const PAYLOADS = new Set([
   'payload',
   'state',
@@ -15,6 +16,7 @@ const PAYLOADS = new Set([
   'contextSnapshot',
   'extra',
   'source',
+  'metadata',
 ]);
 
 /** Returns the JSON text of an arguments object. `path` prefixes member names in errors. */
@@ -45,12 +47,15 @@ function isJsonType(value: unknown): boolean {
 }
 
 const LONG_NUMBER = /\d{16}/;
-/** The closing quote is optional: otherwise an unterminated string would be rescanned from every quote inside it. */
+/**
+ * The closing quote is optional, because otherwise an unterminated string would be scanned again from every quote
+ * inside it.
+ */
 const STRING_OR_LONG_INTEGER = /"[^"\\]*(?:\\.[^"\\]*)*"?|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
 
 /**
- * Writes long integers with an exponent. Servers reject long integers in JSON, because they usually stand for digits
- * that a double cannot hold. These numbers are doubles already.
+ * Writes long integers with an exponent. Servers reject long integers in JSON, because a double usually cannot
+ * represent all their digits. The numbers in this text are doubles, so the exponent form loses nothing.
  */
 function exact(json: string): string {
   if (!LONG_NUMBER.test(json)) return json;

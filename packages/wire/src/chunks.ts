@@ -1,4 +1,4 @@
-/** Reads the chunks of a body. Not every browser can iterate over a `ReadableStream`. */
+/** Reads the chunks of a body without `for await`, because not every browser can iterate over a `ReadableStream`. */
 
 /** Called when a wait for the next chunk begins and ends. */
 export interface ChunkWatch {
@@ -6,7 +6,7 @@ export interface ChunkWatch {
   end(): void;
 }
 
-/** Yields the chunks of a body and cancels it when its reader stops early. */
+/** Yields the chunks of a body, and cancels the body when the reader stops early. */
 export async function* chunksOf(
   body: ReadableStream<Uint8Array>,
   watch?: ChunkWatch,

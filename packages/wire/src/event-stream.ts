@@ -1,15 +1,17 @@
 /** Parses server-sent events from a stream of bytes. */
 
 export interface ServerEvent {
-  /** The last id received so far, `null` before the first. */
+  /** The last id received so far; `null` before the first. */
   id: string | null;
   event: string;
   data: string;
 }
 
-/** Events about the stream itself. All other events carry an item. */
+/** Events about the stream itself. All other events contain an item. */
 export const CAUGHT_UP_EVENT = 'caught-up';
 export const RESET_EVENT = 'reset';
+/** The member of an event in a feed stream that contains the life of its run. Absent in the first life. */
+export const LIFE_MEMBER = 'tidemark.life';
 export const PROBLEM_EVENT = 'problem';
 export const END_EVENT = 'end';
 
@@ -19,7 +21,8 @@ export async function* eventsOf(stream: AsyncIterable<Uint8Array>): AsyncGenerat
   let rest = '';
   let id: string | null = null;
   for await (const chunk of stream) {
-    // The blank line that ends a block may start with the last character of the previous chunk.
+    // The blank line that ends a block may start with the last character of the previous chunk, so the search includes
+    // it.
     const from = Math.max(0, rest.length - 1);
     rest += decoder.decode(chunk, { stream: true });
     let start = 0;
@@ -59,7 +62,7 @@ export function decodePosition(id: string): Map<string, string | null> {
     const position: unknown = JSON.parse(atob(id.replaceAll('-', '+').replaceAll('_', '/')));
     if (Array.isArray(position)) return new Map(position as [string, string | null][]);
   } catch {
-    // Not base64, not JSON, or not a list of pairs.
+    // The id is not base64, not JSON, or not a list of pairs.
   }
   return new Map();
 }

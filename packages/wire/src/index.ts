@@ -1,4 +1,7 @@
-/** The HTTP API as server, client and inspector share it, without the schemas: small enough for a browser. */
+/**
+ * The parts of the HTTP API that server, client and inspector share. The schemas are excluded, so that this module is
+ * small enough for a browser.
+ */
 export { bodyOf } from './bodies.ts';
 export { chunksOf } from './chunks.ts';
 export {
@@ -7,6 +10,7 @@ export {
   END_EVENT,
   encodePosition,
   eventsOf,
+  LIFE_MEMBER,
   PROBLEM_EVENT,
   RESET_EVENT,
   type ServerEvent,

@@ -1,5 +1,5 @@
 /** Problem documents (RFC 9457): the JSON form of a `TidemarkError`, from which the client rebuilds the same error. */
-import { ERROR_CODES, type ErrorCode, type ErrorDetails, TidemarkError } from '@tidemark/core/portable';
+import { type ErrorCode, type ErrorDetails, TidemarkError } from '@tidemark/core/portable';
 
 /** The HTTP status of each error code. */
 export const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
@@ -42,10 +42,10 @@ export const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   OUTCOME_UNKNOWN: 504,
 };
 
-/** Details that are sent. `cause` stays on the server, and the caller already has the `write`. */
+/** Details that are sent. `cause` stays on the server, and the caller already has `write`. */
 type Detail = Exclude<keyof ErrorDetails, 'cause' | 'write'>;
 
-/** An object, so that a missing detail is a type error. */
+/** An object rather than a list, so that a missing detail is a type error. */
 const DETAILS: Readonly<Record<Detail, true>> = {
   field: true,
   rule: true,
@@ -73,18 +73,26 @@ export interface Problem {
   [detail: string]: unknown;
 }
 
-/** Returns whether a value is a problem document with a known code. */
+/**
+ * Returns whether a value is a problem document of a Tidemark server. The code may be unknown, because a newer server
+ * may have further codes.
+ */
 function isProblem(value: unknown): value is Problem {
-  if (typeof value !== 'object' || value === null) return false;
-  const { code } = value as { code?: unknown };
-  return typeof code === 'string' && Object.hasOwn(ERROR_CODES, code);
+  const { code, retryable, outcome } = Object(value) as Partial<Problem>;
+  return (
+    typeof code === 'string' && typeof retryable === 'boolean' && (outcome === 'rejected' || outcome === 'unknown')
+  );
 }
 
-/** Rebuilds the error that the server threw. `more` adds details that only the caller knows. */
+/**
+ * Rebuilds the error that the server threw. `more` adds details that only the caller knows. The error keeps the
+ * server's code, unless this version does not know the code and the outcome is unknown.
+ */
 export function errorOfProblem(problem: Problem, more: ErrorDetails = {}): TidemarkError {
   const details: ErrorDetails = { ...more };
   for (const name of PROBLEM_DETAILS) if (problem[name] !== undefined) details[name] = problem[name] as never;
-  return new TidemarkError(problem.code, String(problem.detail), details);
+  const code = problem.outcome === 'unknown' ? 'OUTCOME_UNKNOWN' : problem.code;
+  return new TidemarkError(code, String(problem.detail), details);
 }
 
 /** Returns the problem document of a failed response, or `null` if the response has none. */

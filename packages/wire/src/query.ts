@@ -1,6 +1,6 @@
 /**
- * Query parameters from call arguments. Values that the server could not tell apart from another value are rejected
- * here: a filter that got lost on the way would match everything.
+ * Builds query parameters from call arguments. Rejects values that the server could not distinguish from other values,
+ * because a filter that is lost in transit would match everything.
  */
 import { checkId, invalidArgument } from '@tidemark/core/portable';
 
@@ -17,13 +17,14 @@ const BOOLEANS = new Set([
   'full',
   'reverse',
   'keysOnly',
+  'notices',
 ]);
-/** Sent as JSON. */
+/** Parameters that are sent as JSON. */
 const OBJECTS = new Set(['labels', 'scope']);
-/** Sent once per item, or once with an empty value for an empty list. */
+/** Parameters that are sent once per item, or once with an empty value for an empty list. */
 const LISTS = new Set(['status', 'eventType']);
 
-/** Returns the query string with its question mark. Omits parameters that are `undefined`, and no others. */
+/** Returns the query string with its question mark. Omits only parameters that are `undefined`. */
 export function queryOf(parameters: Parameters): string {
   const parts: string[] = [];
   for (const [name, value] of Object.entries(parameters)) {
@@ -44,6 +45,8 @@ function part(name: string, text: string): string {
 }
 
 function textOf(name: string, value: unknown): string {
+  // A number, or `new` for an append that begins a new life.
+  if (name === 'life' && typeof value === 'number') return String(value);
   if (NUMBERS.has(name) || BOOLEANS.has(name)) {
     const type = NUMBERS.has(name) ? 'number' : 'boolean';
     if (typeof value === type) return String(value);

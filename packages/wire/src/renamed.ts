@@ -1,12 +1,12 @@
 /**
- * Parameters and members that had another name in version 0.1. Servers accept both names. A client sends the old names
- * to a server of version 0.1, which has no `wireVersion` in `GET /v1/info`: an old server would ignore a condition
- * under its new name and write without it.
+ * Parameters and members that had another name in version 0.1. Servers accept both names. A server of version 0.1 has
+ * no `wireVersion` in `GET /v1/info`. A client sends the old names to such a server, because the server would ignore a
+ * condition under its new name and write unconditionally.
  */
 import type { RouteName } from './routes/index.ts';
 
 /**
- * The version of the names that routes use. Version 0.1 of the server uses names of version 1 and omits the number in
+ * The version of the names that routes use. A server of version 0.1 uses version 1 of the names and omits the number in
  * `GET /v1/info`.
  */
 export const WIRE_VERSION = 2;

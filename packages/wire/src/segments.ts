@@ -1,7 +1,7 @@
 /**
- * Ids in paths (GEN-5): percent-encoded, with a leading tilde where URL parsing would change the id. `.` and `..`
- * vanish from paths even when encoded, so they are sent as `~.` and `~..`. An id that begins with a tilde gets another
- * one.
+ * Ids in paths (GEN-5). Ids are percent-encoded, with a leading tilde where URL parsing would change the id: `.` and
+ * `..` vanish from paths even when encoded, so they are sent as `~.` and `~..`. An id that begins with a tilde gets a
+ * second tilde.
  */
 import { checkId, invalidArgument } from '@tidemark/core/portable';
 

@@ -1,4 +1,4 @@
-/** Calls of routes by method and path, typed by the table of routes. */
+/** Calls to routes by method and path, typed by the table of routes. */
 import type { AnswerOf, BodyOf, Method, ParamsOf, QueryOf, RouteName, Routes } from './routes/index.ts';
 import { segmentOf } from './segments.ts';
 
@@ -12,14 +12,16 @@ export interface Target<Name extends RouteName> {
 /** Path parameters before they are checked. */
 export type ParamsTo<Name> = { [Param in keyof ParamsOf<Name>]: unknown };
 
-/** A query parameter as callers pass it: durations as text or milliseconds, a list also as a single item. */
+/**
+ * A query parameter as callers pass it. Durations may be text or milliseconds, and a single item may stand for a list.
+ */
 type Given<Value> = Value extends readonly (infer Item)[]
   ? Value | Item
   : string extends Value
     ? string | number
     : Value;
 
-/** The query parameters of a route, including `tenant`, which every route takes. */
+/** The query parameters of a route, including `tenant`, which every route accepts. */
 export type QueryTo<Name extends RouteName> = Name extends RouteName
   ? { [Parameter in keyof QueryOf<Routes[Name]>]: Given<QueryOf<Routes[Name]>[Parameter]> } & { tenant?: string }
   : never;
@@ -38,7 +40,7 @@ export function targetOf<Name extends RouteName>(
   return targetWith(route, params);
 }
 
-/** `targetOf` for callers that are themselves generic in the route. */
+/** Like `targetOf`, for callers that are themselves generic in the route. */
 export function targetWith<Name extends RouteName>(route: Name, params: ParamsTo<Name> | undefined): Target<Name> {
   const space = route.indexOf(' ');
   const path = route.slice(space + 1);

@@ -1,4 +1,4 @@
-/** Bytes of records in JSON: `{ "text": … }` where they are UTF-8, else `{ "base64": … }` (KV-1). */
+/** Bytes of records in JSON (KV-1): `{ "text": … }` if they are valid UTF-8, otherwise `{ "base64": … }`. */
 import {
   checkId,
   checkObject,
@@ -12,17 +12,19 @@ import {
 
 export type WireBytes = { text: string } | { base64: string };
 
-/** A value in a request. Plain text, numbers and booleans stand for their text form. */
+/** A value in a request. Plain strings, numbers and booleans are stored as text. */
 export type WireValue = string | number | boolean | WireBytes;
 
 export interface WireRecord {
   fields: Record<string, WireBytes>;
-  /** Milliseconds to live at the time of the read. */
+  /** The remaining time to live in milliseconds when the record was read. */
   ttl?: number;
   revision: number;
+  /** Names of the sealed fields. */
+  sealed?: string[];
 }
 
-/** An item of a scan. Scans of keys alone have no records. */
+/** An item of a scan. Items of a scan with `keysOnly` have no record. */
 export interface WireEntry {
   key: string;
   record?: WireRecord;
@@ -34,7 +36,7 @@ export interface WireChange extends Omit<KvChange, 'record'> {
 
 const VALUE_RULE = 'a well-formed string, a finite number, a bigint, a boolean or bytes';
 const encoder = new TextEncoder();
-/** A larger chunk would exceed the maximum number of call arguments. */
+/** A larger chunk would exceed the maximum number of arguments of a function call. */
 const CHUNK = 8_192;
 
 export function bytesOfWire(wire: WireBytes): Uint8Array {
@@ -76,7 +78,7 @@ export function base64Of(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** Encodes fields. With `nulls`, `null` means a field to remove, or one that must be absent. */
+/** Encodes fields. With `nulls`, `null` is allowed and means that the field is removed, or that it must be absent. */
 export function fieldsToWire(
   fields: unknown,
   name: string,

@@ -11,7 +11,6 @@ import { bodyOf, targetOf } from '@tidemark/wire';
 import type { Transport } from '../transport.ts';
 import { collect } from './collect.ts';
 
-const _PATH = '/v1/flow-events';
 const MAX_BATCH = 1_000;
 
 export function httpEvents(transport: Transport, limits: StoreLimits): EventCapability {

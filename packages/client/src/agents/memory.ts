@@ -53,7 +53,8 @@ export function httpMemory(transport: Transport, { documentBytes }: StoreLimits)
       try {
         return (await transport.call({ ...request, query: { requestId } }, options)).deleted;
       } catch (error) {
-        // Servers of version 0.1 reject this parameter. Retry without it, unless the caller chose the id.
+        // Servers of version 0.1 reject this parameter, so the call is retried without it, unless the caller chose the
+        // id.
         if (options?.requestId !== undefined || !isRefusal(error, 'requestId')) throw error;
         return (await transport.call(request, options)).deleted;
       }

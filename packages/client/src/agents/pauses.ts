@@ -56,14 +56,14 @@ export function httpPauses(transport: Transport, { documentBytes }: StoreLimits)
     async confirmPause(token, claimId, options) {
       checkToken(token);
       checkId(claimId, 'claimId');
-      const write = transport.writeOf('agents', 'confirmPause', [WITHHELD, claimId]);
+      const write = transport.writeOf('agents', 'confirmPause', [WITHHELD, claimId, undefined]);
       await transport.call(post(targetOf('POST /v1/pauses/confirm'), { token, claimId }, write), options);
     },
 
     async releasePause(token, claimId, options) {
       checkToken(token);
       checkId(claimId, 'claimId');
-      const write = transport.writeOf('agents', 'releasePause', [WITHHELD, claimId]);
+      const write = transport.writeOf('agents', 'releasePause', [WITHHELD, claimId, undefined]);
       await transport.call(post(targetOf('POST /v1/pauses/release'), { token, claimId }, write), options);
     },
 
@@ -83,7 +83,10 @@ export function httpPauses(transport: Transport, { documentBytes }: StoreLimits)
   };
 }
 
-/** Throws `INVALID_ARGUMENT` unless the token is text. The message must not contain the token. */
+/**
+ * Throws `INVALID_ARGUMENT` unless the token is text. The message does not contain the token, because tokens are
+ * secret.
+ */
 function checkToken(token: unknown): void {
   if (typeof token !== 'string') throw invalidArgument('token', 'a text');
 }

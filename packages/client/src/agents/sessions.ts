@@ -13,7 +13,6 @@ import {
   type StateUpdate,
   type SteeringCapability,
   type StoreLimits,
-  type StoreWrite,
   type TaskCapability,
   type TaskState,
   type TrajectoryCapability,
@@ -44,32 +43,25 @@ export function httpSessions(transport: Transport): SessionCapability {
 type SaveRoute = `POST /v1/sessions/{sessionId}/${'tasks' | 'updates' | 'steering'}`;
 type ListRoute = `GET /v1/sessions/{sessionId}/${'updates' | 'steering'}`;
 
-/** Saves an item that carries its session id. */
-async function saveIn(
+/** Returns a call that saves an item. The item contains its session id. `name` names the item in errors. */
+function saving<Item extends { sessionId: string }>(
   transport: Transport,
   { documentBytes }: StoreLimits,
-  kind: { route: SaveRoute; name: string },
-  item: { sessionId: string },
-  write: StoreWrite | undefined,
-  options: CallOptions | undefined,
-): Promise<void> {
-  checkObject(item, kind.name);
-  const to = targetOf(kind.route, { sessionId: item.sessionId });
-  const body = bodyOf(item, documentBytes);
-  await transport.call({ ...to, body, write }, options);
+  method: 'saveTask' | 'saveUpdate' | 'saveSteering',
+  route: SaveRoute,
+  name: string,
+) {
+  return async (item: Item, options: CallOptions | undefined): Promise<void> => {
+    checkObject(item, name);
+    const to = targetOf(route, { sessionId: item.sessionId });
+    const write = transport.writeOf('agents', method, [item, options] as never);
+    await transport.call({ ...to, body: bodyOf(item, documentBytes), write }, options);
+  };
 }
 
 export function httpTasks(transport: Transport, limits: StoreLimits): TaskCapability {
   const tasks: TaskCapability = {
-    saveTask: (task, options) =>
-      saveIn(
-        transport,
-        limits,
-        { route: 'POST /v1/sessions/{sessionId}/tasks', name: 'task' },
-        task,
-        transport.writeOf('agents', 'saveTask', [task, options]),
-        options,
-      ),
+    saveTask: saving(transport, limits, 'saveTask', 'POST /v1/sessions/{sessionId}/tasks', 'task'),
 
     async listTasks(sessionId, options) {
       return collect(tasks.readTasks(sessionId, options));
@@ -104,15 +96,7 @@ export function httpUpdates(transport: Transport, limits: StoreLimits): UpdateCa
   const listUpdatesPage: UpdateCapability['listUpdatesPage'] = (sessionId, options) =>
     pageIn(transport, sessionId, 'GET /v1/sessions/{sessionId}/updates', options);
   return {
-    saveUpdate: (update, options) =>
-      saveIn(
-        transport,
-        limits,
-        { route: 'POST /v1/sessions/{sessionId}/updates', name: 'update' },
-        update,
-        transport.writeOf('agents', 'saveUpdate', [update, options]),
-        options,
-      ),
+    saveUpdate: saving(transport, limits, 'saveUpdate', 'POST /v1/sessions/{sessionId}/updates', 'update'),
     listUpdatesPage,
     listUpdates: async (sessionId, options) => allOf('update', await listUpdatesPage(sessionId, options)),
     tailUpdates(sessionId, options) {
@@ -130,15 +114,7 @@ export function httpSteering(transport: Transport, limits: StoreLimits): Steerin
   const listSteeringPage: SteeringCapability['listSteeringPage'] = (sessionId, options) =>
     pageIn(transport, sessionId, 'GET /v1/sessions/{sessionId}/steering', options);
   return {
-    saveSteering: (event, options) =>
-      saveIn(
-        transport,
-        limits,
-        { route: 'POST /v1/sessions/{sessionId}/steering', name: 'event' },
-        event,
-        transport.writeOf('agents', 'saveSteering', [event, options]),
-        options,
-      ),
+    saveSteering: saving(transport, limits, 'saveSteering', 'POST /v1/sessions/{sessionId}/steering', 'event'),
     listSteeringPage,
     listSteering: async (sessionId, options) => allOf('steering', await listSteeringPage(sessionId, options)),
   };
@@ -186,7 +162,7 @@ export function httpPlannerEvents(transport: Transport, { documentBytes }: Store
   return events;
 }
 
-/** Returns the items of a page. Throws `CORRUPT_VALUE` if one of them is damaged. */
+/** Returns the items of a page. Throws `CORRUPT_VALUE` if an item is damaged. */
 function allOf<T>(kind: string, { items, damaged }: SessionPage<T>): T[] {
   if (damaged?.[0] !== undefined) throw corruptValue(kind, damaged[0]);
   return items;

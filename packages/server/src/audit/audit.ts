@@ -9,11 +9,11 @@ import { problemOf } from '../http/problems.ts';
 
 const DEADLINE = '5s';
 
-/** Action, caller and affected ids. Never contains secrets, and of the request only ids. */
+/** The action, the caller and the affected ids. An entry contains only ids from the request, and never secrets. */
 export interface AuditEntry {
-  /** Such as `DELETE /v1/runs/{runId}`. */
+  /** The method and path of the action, such as `DELETE /v1/runs/{runId}`. */
   action: string;
-  /** The id of a principal, or the user of the command line. */
+  /** The id of a principal, or the user who runs the command line. */
   by: string;
   about: JsonObject;
 }
@@ -47,8 +47,8 @@ export class Audit {
   }
 
   /**
-   * Records an action that was refused before it began. `leftOut` is the number of the caller's refusals that were not
-   * recorded.
+   * Records an action that was refused before it began. `leftOut` is the number of the caller's earlier refusals that
+   * were not recorded.
    */
   async refused(entry: AuditEntry, errorCode: string, leftOut: number): Promise<void> {
     const runId = AUDIT_RUNS + randomUUID();
@@ -61,7 +61,9 @@ export class Audit {
     }
   }
 
-  /** The action has already run: failing to record its outcome does not undo it. */
+  /**
+   * Records the outcome of an action. The action has already run, so a failure to record its outcome cannot undo it.
+   */
   async #noteOutcome(runId: string, entry: AuditEntry, eventType: string, payload: JsonObject): Promise<void> {
     await this.#note(runId, entry, eventType, payload).catch(this.#onLost);
   }

@@ -1,4 +1,4 @@
-/** Which requests are audited, and what the audit log records of them. */
+/** Decides which requests are audited, and what the audit log records about them. */
 import { LruMap } from '@tidemark/core/engine';
 import type { Principal } from '../auth.ts';
 import type { ANSWERED, Answer } from '../http/answer.ts';
@@ -11,7 +11,7 @@ export function isAudited({ scope }: Route): boolean {
   return scope === 'admin';
 }
 
-/** Returns the audit entry of a request: action, caller, ids of the path and the named tenant. */
+/** Returns the audit entry of a request: the action, the caller, the ids in the path, and the tenant that it names. */
 export function entryOf(
   { method, path }: Route,
   principal: Principal,
@@ -29,16 +29,18 @@ export function statusOf(answer: Answer | typeof ANSWERED): number {
   return answer.status ?? (answer.body === undefined ? 204 : 200);
 }
 
-/** Refusals recorded per caller: this many at once, then one every ten seconds. */
+/** Limits on the recorded refusals of each caller: this many at once, then one every ten seconds. */
 const AT_ONCE = 20;
 const PER_SECOND = 0.1;
 const MOST_CALLERS = 1_000;
 
-/** Limits the recorded refusals of each caller: a key without scopes must not fill the store. */
+/** Limits the recorded refusals of each caller, so that a key without scopes cannot fill the store. */
 export class RefusalRation {
   readonly #callers = new LruMap<string, { bucket: Bucket; leftOut: number }>(MOST_CALLERS);
 
-  /** Returns how many were left out since the last one, or `null` if this one is left out too. */
+  /**
+   * Returns the number of refusals omitted since the last recorded refusal, or `null` if this refusal is omitted too.
+   */
   take({ id, tenantId }: Principal): number | null {
     const name = `${tenantId}\0${id}`;
     const caller = this.#callers.peek(name) ?? { bucket: new Bucket(PER_SECOND, AT_ONCE), leftOut: 0 };

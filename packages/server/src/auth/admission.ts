@@ -1,4 +1,4 @@
-/** Admits a request or refuses it: checks host and origin, then the caller, its rate, and its scope. */
+/** Admits or refuses a request. Checks host and origin, then the caller, the caller's rate, and its scope. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticator, AuthRefusal, Principal } from '../auth.ts';
 import { Refusal } from '../http/refusal.ts';
@@ -13,7 +13,7 @@ export const NOBODY: Principal = { id: 'nobody', tenantId: null, scopes: [] };
 
 export interface AdmissionParts {
   auth: Authenticator;
-  /** `null` without auth: the server cannot distinguish callers. */
+  /** Absent (`null`) without auth, because the server then cannot distinguish callers. */
   callers: Callers | null;
   shares: Shares;
   security: SecurityLog;
@@ -28,8 +28,8 @@ export class Admission {
   }
 
   /**
-   * Refuses requests for another host name and from pages of another origin, even on open routes. A server that
-   * answers to any host name can be reached from any web page.
+   * Refuses requests that are meant for another host name or come from a page of another origin, even on open routes.
+   * Otherwise, any web page could reach a server that accepts any host name.
    */
   refuseForeignHosts(request: IncomingMessage): void {
     const refusal = this.#parts.auth.refuse?.(request);
@@ -39,7 +39,7 @@ export class Admission {
   }
 
   /**
-   * Identifies the caller. Answers synchronously if the authenticator does, which saves each request a turn of the
+   * Identifies the caller. Returns synchronously if the authenticator does, which saves each request a turn of the
    * event loop.
    */
   identify(request: IncomingMessage): Principal | Promise<Principal> {
@@ -48,13 +48,19 @@ export class Admission {
     return 'refused' in known ? this.#refuse(known, request) : known;
   }
 
-  /** Counts a request until its response is sent. Refuses it if the caller exceeds its limits or lacks the scope. */
+  /**
+   * Counts a request as in progress until its response is sent. Refuses the request if the caller exceeds its limits or
+   * lacks the scope.
+   */
   confine(principal: Principal, request: IncomingMessage, response: ServerResponse, scope: RouteScope): void {
     this.#parts.callers?.admit(principal, request, response);
     if (!allows(principal.scopes, scope)) throw scopeMissing(scope);
   }
 
-  /** All unauthenticated callers share one queue. On a busy server they wait behind each other, and tenants do not wait for them. */
+  /**
+   * All unauthenticated callers share one queue. On a busy server these callers wait for each other, and tenants do not
+   * wait for them.
+   */
   async #refuse(refusal: AuthRefusal, request: IncomingMessage): Promise<never> {
     const { credential, message } = refusal;
     if (credential !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * API keys, kept in the system tenant of the store. Every server of the store refuses a revoked key within half a
- * second.
+ * API keys, which are stored in the system tenant. When a key is revoked, all servers of the store refuse it within
+ * half a second.
  */
 import { invalidArgument, type KvRecord, type Store, withRetries } from '@tidemark/core';
 import { inParts, LruMap } from '@tidemark/core/engine';
@@ -20,25 +20,25 @@ const MAX_NAME = 200;
 const READ_AT_ONCE = 1_000;
 
 export interface NewApiKey {
-  /** Purpose of the key, chosen by the operator. */
+  /** The purpose of the key, which the operator chooses. */
   name: string;
   scopes: readonly Scope[];
-  /** The one tenant it may access. An operator key requires an explicit `null`. */
+  /** The only tenant that the key may access. An operator key requires an explicit `null`. */
   tenantId: string | null;
-  /** The one session of the tenant it may access. */
+  /** The only session of the tenant that the key may access. */
   sessionId?: string;
   /** The key is refused after this time. */
   expiresAt?: Date;
 }
 
-/** Who creates or revokes a key, for the audit log. */
+/** The user who creates or revokes a key. Recorded in the audit log. */
 export interface KeyChange {
   by: string;
 }
 
 /** A key that was just created. Its text cannot be read again. */
 export interface CreatedApiKey {
-  /** `id.secret`, to be sent as `Authorization: Bearer …`. */
+  /** The text `id.secret`, to be sent as `Authorization: Bearer …`. */
   key: string;
   info: ApiKeyInfo;
 }
@@ -98,7 +98,7 @@ export class ApiKeys {
     return keys;
   }
 
-  /** Revokes a key. Returns whether the key exists. The time of the first revocation is kept. */
+  /** Revokes a key. Returns whether the key exists. Revoking a key again keeps the time of the first revocation. */
   async revoke(id: string, { by }: KeyChange): Promise<boolean> {
     const there = await this.#read(id);
     if (!there) return false;
@@ -114,7 +114,7 @@ export class ApiKeys {
 
   /**
    * Calls the listener with the id of each key that is revoked through this object. Returns a function that
-   * unsubscribes it.
+   * unsubscribes.
    */
   onChange(listener: (id: string) => void): () => void {
     this.#listeners.add(listener);
@@ -122,7 +122,7 @@ export class ApiKeys {
   }
 
   /**
-   * Returns a key as it was at most half a second ago.
+   * Returns a key. Its state is at most half a second old.
    *
    * @throws The error of the store if the key cannot be read.
    */
@@ -139,7 +139,7 @@ export class ApiKeys {
     return stored;
   }
 
-  /** Batches lookups of one turn of the event loop, so that a flood of unknown ids costs few store calls. */
+  /** Combines the lookups of one turn of the event loop, so that a flood of unknown ids causes few store calls. */
   #lookUp(id: string): Promise<StoredKey | null> {
     if (this.#wanted.size === 0) setImmediate(() => this.#lookUpWanted());
     const wanted = this.#wanted.get(id) ?? Promise.withResolvers<StoredKey | null>();
@@ -164,11 +164,7 @@ export class ApiKeys {
     );
   }
 
-  /**
-   * Reads keys again, many per call. Omits incomplete records.
-   *
-   * @throws The error of the store if it does not respond.
-   */
+  /** Reads keys again, many per store call. Omits incomplete records. */
   async refresh(ids: readonly string[]): Promise<Map<string, StoredKey | null>> {
     const found = new Map<string, StoredKey | null>();
     const { kv } = this.#store.forTenant(SYSTEM_TENANT);
@@ -189,11 +185,11 @@ export class ApiKeys {
       found.set(id, stored);
       const known = this.#known.peek(id);
       if (!known || known.readAt > readAt) return;
-      // Unknown ids are not cached: guesses would evict real keys.
+      // Unknown ids are not cached, because cached guesses would evict real keys.
       if (stored) this.#known.set(id, { readAt, stored: Promise.resolve(stored) });
       else this.#known.delete(id);
     } catch {
-      // An incomplete record admits nobody, and does not mean that its key was revoked.
+      // An incomplete record admits nobody, but it does not prove that its key was revoked.
     }
   }
 
@@ -208,7 +204,7 @@ export class ApiKeys {
     if (scopes.length === 0 || !scopes.every(isScope))
       throw invalidArgument('scopes', `some of ${SCOPES.join(', ')}`, scopes.join(' '));
     if (tenantId === SYSTEM_TENANT) throw invalidArgument('tenantId', "not the server's own", tenantId);
-    // `forTenant` throws for invalid ids.
+    // Checks the id, because `forTenant` throws for invalid ids.
     if (tenantId !== null) this.#store.forTenant(tenantId);
     if (sessionId !== undefined && (tenantId === null || sessionId === ''))
       throw invalidArgument('sessionId', 'a session of the tenant that the key is bound to', sessionId);

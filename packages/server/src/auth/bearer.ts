@@ -16,10 +16,15 @@ const BEARER = /^Bearer +([^\s]+) *$/i;
 const MAX_TOKEN = 8_192;
 /** Prefix of the ids of API key principals and credentials. */
 const KEY_PREFIX = 'key:';
-/** Compared for unknown ids, so that they take as long as a wrong secret. */
+/** The digest that is compared for unknown ids, so that refusing them takes as long as refusing a wrong secret. */
 const NO_DIGEST = createHash('sha256').digest();
 
-const UNKNOWN: AuthRefusal = { refused: 'unknown', message: 'Send a valid key or token as Authorization: Bearer …' };
+/** The message has no word after "Bearer", because redaction would remove that word as a token. */
+const UNKNOWN: AuthRefusal = {
+  refused: 'unknown',
+  message:
+    'Send a valid key or token in the header Authorization, with the scheme Bearer; the tidemark command sends TIDEMARK_TOKEN',
+};
 const LIMITED: AuthRefusal = {
   refused: 'limited',
   message: 'This key or token is wrong, and too many wrong ones came from this address; wait a minute',
@@ -27,17 +32,17 @@ const LIMITED: AuthRefusal = {
 const UNAVAILABLE: AuthRefusal = { refused: 'unavailable', message: 'Who asks cannot be verified right now' };
 
 export interface BearerOptions {
-  /** Keys to accept. */
+  /** The API keys to accept. */
   keys?: ApiKeys;
-  /** An additional admin key, see `bootstrapKey`. */
+  /** An additional admin key. See `bootstrapKey`. */
   bootstrapKey?: string;
-  /** Tokens to accept. */
+  /** The JWTs to accept. */
   jwt?: JwtOptions;
-  /** The only host names this server answers to. Default: all, because a proxy in front decides. */
+  /** The host names that this server accepts. Default: all, because the proxy in front of the server decides. */
   hosts?: readonly string[];
   /**
-   * Whether one proxy in front adds the caller's address to `X-Forwarded-For`. Otherwise all callers have the proxy's
-   * address.
+   * Whether a proxy in front of the server adds the caller's address to `X-Forwarded-For`. Without this, all callers
+   * have the proxy's address.
    */
   isBehindProxy?: boolean;
 }
@@ -71,7 +76,7 @@ export function bearer(options: BearerOptions): Authenticator {
       } catch (error) {
         return { ...UNAVAILABLE, cause: error };
       }
-      // Only failures are throttled: a valid key is admitted regardless of what others send from the same address.
+      // Only failures are throttled, so a valid key is admitted whatever else is sent from the same address.
       wrong.note(address);
       const id = parseKey(token)?.id;
       const credential = id === undefined ? { kind: 'token' as const } : { kind: 'key' as const, id: KEY_PREFIX + id };
@@ -102,7 +107,7 @@ class Callers {
     return stored && isRight && isValid(stored) ? principalOf(stored) : null;
   }
 
-  /** Returns the current principals of credentials that were admitted before. Needs no secrets. */
+  /** Returns the current principals of credentials that were admitted earlier. Needs no secrets. */
   async recheck(credentialIds: readonly string[]): Promise<Map<string, Principal | null>> {
     const bootstrap = this.#bootstrap?.info.id;
     const ids = credentialIds.map((it) => it.slice(KEY_PREFIX.length));
@@ -135,8 +140,8 @@ function principalOf({ info }: StoredKey): Principal {
 }
 
 /**
- * Refuses other hosts if names are configured, and always pages of another origin: their requests may not be the user's
- * intent.
+ * Refuses requests for other hosts if host names are configured. Always refuses requests from pages of another origin,
+ * because the user may not have intended them.
  */
 function strangerOf({ headers }: IncomingMessage, names: ReadonlySet<string> | undefined): AuthRefusal | null {
   const { host, origin } = headers;
@@ -148,7 +153,8 @@ function strangerOf({ headers }: IncomingMessage, names: ReadonlySet<string> | u
 }
 
 /**
- * Returns the client address. Only the last forwarded address comes from the proxy; the caller can choose the others.
+ * Returns the client address. Only the last forwarded address comes from the proxy; callers can set all other
+ * addresses.
  */
 function addressOf({ headers, socket }: IncomingMessage, isBehindProxy: boolean): string {
   const forwarded = isBehindProxy ? headers['x-forwarded-for'] : undefined;

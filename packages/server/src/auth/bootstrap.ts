@@ -1,11 +1,14 @@
-/** The first admin key, for a server whose store has no keys yet. It comes from the environment and is never stored. */
+/**
+ * The first admin key, for a server whose store has no keys yet. The key comes from the environment and is never
+ * stored.
+ */
 import { readFileSync } from 'node:fs';
 import { invalidArgument } from '@tidemark/core';
 import { keyText, mintKey, parseKey } from './key-text.ts';
 
 /**
  * Returns the key in `TIDEMARK_ADMIN_KEY`, or in the file that `TIDEMARK_ADMIN_KEY_FILE` names; `undefined` if neither
- * is set. It is an operator key with all scopes, valid while the server runs with it.
+ * is set. The key is an operator key with all scopes. It is valid while a server runs with it.
  *
  * @throws `INVALID_ARGUMENT` if the text is not a key.
  */

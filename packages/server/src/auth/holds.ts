@@ -1,6 +1,6 @@
 /**
- * Ends requests that outlive their credential: streams, long polls, downloads and uploads of a key that is revoked,
- * expired or changed. One timer checks each credential once, regardless of how many requests use it.
+ * Ends requests that outlive their credential: streams, long polls, downloads and uploads whose key was revoked, has
+ * expired or was changed. One timer checks each credential once, regardless of how many requests use it.
  */
 import type { ServerResponse } from 'node:http';
 import { EVENT_STREAM, LINES } from '@tidemark/wire';
@@ -10,9 +10,9 @@ import { Refusal } from '../http/refusal.ts';
 import { allows, type RouteScope } from './scopes.ts';
 
 const CHECK_MS = 500;
-/** How long a credential that cannot be checked stays valid. */
+/** How long a credential stays valid while it cannot be checked. */
 const UNCHECKED_MS = 10_000;
-/** Requests ended per turn of the event loop. */
+/** The maximum number of requests that are ended per turn of the event loop. */
 const ENDED_AT_ONCE = 100;
 
 /** One long-lived request and its credential. */
@@ -48,7 +48,7 @@ export class Hold {
   }
 
   /**
-   * Ends the response with the reason: as a status, as the last event or line of a stream, or by closing the
+   * Ends the response. Reports the reason as a status or as the last event or line of a stream, or else closes the
    * connection.
    */
   end(reason: Refusal): void {
@@ -91,7 +91,7 @@ export class Holds {
   #timer: NodeJS.Timeout | null = null;
   #isChecking = false;
 
-  /** Calls `onEnd` once for each credential that ended during requests. */
+  /** Calls `onEnd` once for each credential that ended while requests were using it. */
   constructor(
     auth: Authenticator,
     onEnd: (principal: Principal, reason: Refusal, requests: number) => void = () => {},
@@ -105,7 +105,7 @@ export class Holds {
   hold(principal: Principal, scope: RouteScope, response: ServerResponse): Hold | null {
     const { credential } = principal;
     if (!credential) return null;
-    // Node exposes the type of a response later only if a header was set before its head was written.
+    // Node reports the type of a response after its head was written only if a header was set earlier.
     response.setHeader('x-content-type-options', 'nosniff');
     const hold = new Hold(principal, scope, response);
     const held = this.#held.get(credential.id) ?? { credential, holds: new Set<Hold>(), checkedAt: performance.now() };
@@ -182,7 +182,7 @@ export class Holds {
   }
 }
 
-/** Returns why a request that was admitted before would be refused now, or `null`. */
+/** Returns why a request that was admitted earlier would be refused now, or `null` if it would still be admitted. */
 function lossOf(before: Principal, now: Principal, scopes: readonly RouteScope[]): string | null {
   if (now.tenantId !== before.tenantId) return 'This key is for another tenant now';
   if (now.sessionId !== before.sessionId) return 'This key is for another session now';

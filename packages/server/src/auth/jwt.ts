@@ -1,6 +1,6 @@
 /**
- * Tokens of an identity provider (JWT): signed by a key of its set, for this audience, with an allowed algorithm. Key
- * references in the token itself (`jku`, `x5u`, `jwk`) are ignored.
+ * Verifies tokens of an identity provider (JWTs). A token must be signed by a key of the provider's key set, with an
+ * allowed algorithm, for this audience. Key references in the token itself (`jku`, `x5u`, `jwk`) are ignored.
  */
 import { readFile } from 'node:fs/promises';
 import { invalidArgument } from '@tidemark/core';
@@ -17,7 +17,7 @@ import { type Credential, isLoopback, type Principal } from '../auth.ts';
 import { isScope } from './scopes.ts';
 import { SYSTEM_TENANT } from './system-tenant.ts';
 
-/** Asymmetric algorithms only: with a shared secret every verifier could also sign. */
+/** Asymmetric algorithms only, because with a shared secret every verifier could also sign tokens. */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -37,23 +37,26 @@ const FILE_MS = 10_000;
 const FETCH_MS = 5_000;
 const DEFAULT_TOLERANCE_SECONDS = 5;
 const MAX_SUBJECT = 200;
-/** Errors caused by the token; all others are failures of the server. */
+/** Codes of errors that the token causes. All other errors are failures of the server. */
 const OF_THE_TOKEN = /^ERR_(JWT_|JWS_|JOSE_ALG_NOT_ALLOWED|JOSE_NOT_SUPPORTED|JWKS_NO_MATCHING_KEY|JWKS_MULTIPLE)/;
 
 export interface JwtOptions {
   issuer: string;
   audience: string;
-  /** Location of the keys: an https URL or a file path. Both are reloaded from time to time. */
+  /** The location of the keys: an https URL or a file path. Keys are reloaded from time to time. */
   keys: string;
   /** The accepted algorithms, such as `['RS256']`. */
   algorithms: readonly string[];
-  /** Claim with the tenant. Default `tenant`. */
+  /** The claim that contains the tenant. Default `tenant`. */
   tenantClaim?: string;
-  /** Claim with the scopes, as a list or as text with spaces: `tidemark:read tidemark:append`. Default `scope`. */
+  /**
+   * The claim that contains the scopes, as a list or as text separated by spaces: `tidemark:read tidemark:append`.
+   * Default `scope`.
+   */
   scopesClaim?: string;
-  /** Claim with the one session the token is for. Default `session`. */
+  /** The claim that contains the only session that the token may access. Default `session`. */
   sessionClaim?: string;
-  /** Allowed clock difference in seconds. Default 5. */
+  /** The allowed clock difference in seconds. Default 5. */
   clockToleranceSeconds?: number;
 }
 
@@ -93,7 +96,7 @@ function keySetOf(place: string): JWTVerifyGetKey {
   return createRemoteJWKSet(url, { cacheMaxAge: KEYS_MS, timeoutDuration: FETCH_MS });
 }
 
-/** Reads keys from a file and reloads it when it is old, so that keys can be changed without a restart. */
+/** Reads keys from a file and reloads it regularly, so that keys can be changed without a restart. */
 function fileKeys(path: string): JWTVerifyGetKey {
   let readAt = Number.NEGATIVE_INFINITY;
   let keys: Promise<JWTVerifyGetKey>;
@@ -109,7 +112,10 @@ function fileKeys(path: string): JWTVerifyGetKey {
   };
 }
 
-/** Returns the principal of a token. A token is for one tenant: operators use keys, which can be revoked. */
+/**
+ * Returns the principal of a token. Every token is for a single tenant, because operators use keys, which can be
+ * revoked.
+ */
 function principalOf(payload: JWTPayload, options: JwtOptions): Principal | null {
   const { tenantClaim = 'tenant', scopesClaim = 'scope', sessionClaim = 'session' } = options;
   const tenantId = payload[tenantClaim];
@@ -126,7 +132,7 @@ function principalOf(payload: JWTPayload, options: JwtOptions): Principal | null
   return sessionId === undefined ? principal : { ...principal, sessionId };
 }
 
-/** Tokens that expire in the same second share a check. */
+/** Returns the credential of a token. Tokens that expire in the same second share a check. */
 function credentialOf({ exp }: JWTPayload, options: JwtOptions): Credential {
   const { clockToleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = options;
   const expiresAt = (exp! + clockToleranceSeconds) * 1_000;

@@ -5,12 +5,12 @@ import { isScope, type Scope } from './scopes.ts';
 /** An API key without its secret. */
 export interface ApiKeyInfo {
   id: string;
-  /** Purpose of the key, chosen by the operator. */
+  /** The purpose of the key, which the operator chooses. */
   name: string;
-  /** The one tenant it may access; `null` is an operator. */
+  /** The only tenant that the key may access; `null` for an operator key. */
   tenantId: string | null;
   scopes: readonly Scope[];
-  /** The one session of the tenant it may access. */
+  /** The only session of the tenant that the key may access. */
   sessionId?: string;
   /** RFC 3339, like the times below. */
   createdAt: string;
@@ -36,7 +36,10 @@ export function fieldsOf({ info, digest }: StoredKey): Record<string, KvValue> {
   };
 }
 
-/** Parses a record. Throws if it is incomplete: the missing field might be the tenant it was bound to. */
+/**
+ * Parses a record. Throws if the record is incomplete, because the missing field might be the tenant that limits the
+ * key.
+ */
 export function keyOf(id: string, { fields }: KvRecord): StoredKey {
   const text = (name: string) => textOf(fields[name]) ?? undefined;
   const [name, createdAt, scopes] = [text('name'), text('createdAt'), text('scopes')?.split(' ')];

@@ -1,4 +1,7 @@
-/** The text of an API key, `id.secret`. The id is public and finds the key. Only a digest of the secret is stored. */
+/**
+ * The text of an API key, `id.secret`. The id is public and is used to look up the key. Only a digest of the secret is
+ * stored.
+ */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const SHAPE = /^(tmk_[0-9a-f]{16})\.([A-Za-z0-9_-]{43})$/;
@@ -28,7 +31,7 @@ export function keyText({ id, secret }: KeyText): string {
   return `${id}.${secret}`;
 }
 
-/** 256 random bits need no slow hash: they cannot be guessed. */
+/** Returns the digest of a secret. A slow hash is not needed, because 256 random bits cannot be guessed. */
 export function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
@@ -38,7 +41,7 @@ export function hasDigest(secret: string, digest: Uint8Array): boolean {
   return areEqual(digestOf(secret), digest);
 }
 
-/** Compares in constant time for texts of equal length. */
+/** Compares two byte arrays, in constant time if their lengths are equal. */
 export function areEqual(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }

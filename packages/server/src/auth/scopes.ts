@@ -1,11 +1,11 @@
 /**
- * Scopes of keys, `domain:verb`, declared once. Routes, the OpenAPI document, the command line and the documentation
- * use these names.
+ * The scopes of API keys, `domain:verb`. They are declared only here. Routes, the OpenAPI document, the command line
+ * and the documentation use these names.
  */
 
 /**
- * The verbs of each domain. `write` adds and changes data, including replacing and expiring it; `delete` removes it by
- * name.
+ * The verbs of each domain. `write` adds and changes data, which includes replacing data and letting it expire.
+ * `delete` removes data by name.
  */
 const VERBS = {
   store: ['read'],
@@ -22,10 +22,10 @@ type Domain = keyof typeof VERBS;
 /** One verb in one domain. */
 type FineScope = { [D in Domain]: `${D}:${(typeof VERBS)[D][number]}` }[Domain];
 
-/** The scope of a route. `admin` is for administrators only. */
+/** The scope of a route. Only administrators have `admin`. */
 export type RouteScope = FineScope | 'admin';
 
-/** The scope of a key: scopes of routes, and names of sets of them. `admin` contains everything. */
+/** A scope of a key: the scope of a route, or the name of a set of route scopes. `admin` contains everything. */
 export type Scope = RouteScope | 'read' | 'append';
 
 const FINE_SCOPES = Object.entries(VERBS).flatMap(([domain, verbs]) =>
@@ -33,8 +33,8 @@ const FINE_SCOPES = Object.entries(VERBS).flatMap(([domain, verbs]) =>
 );
 
 /**
- * Sets: `read` reads all domains, `append` writes and deletes in all of them. Metrics are excluded because they cover
- * all tenants.
+ * The named sets: `read` reads all domains, and `append` writes and deletes in all domains. They do not include
+ * metrics, because metrics cover all tenants.
  */
 const SETS: Readonly<Record<'read' | 'append', ReadonlySet<RouteScope>>> = {
   read: new Set(FINE_SCOPES.filter((it) => it.endsWith(':read') && it !== 'metrics:read')),
@@ -54,7 +54,7 @@ export function allows(scopes: readonly Scope[], wanted: RouteScope): boolean {
     if (scope === wanted || scope === 'admin') return true;
     if (scope === 'read' || scope === 'append') {
       if (SETS[scope].has(wanted)) return true;
-      // Any scope allows reading the store's info: clients request it first.
+      // Any scope allows reading the store's info, because clients request it first.
     } else if (wanted === 'store:read') return true;
   }
   return false;

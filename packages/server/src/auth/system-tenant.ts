@@ -1,6 +1,6 @@
 /**
- * The system tenant, which holds the server's keys and audit log. Through the API operators may read its runs;
- * everything else is refused.
+ * The system tenant, which holds the server's keys and audit log. Through the API, operators may read its runs. All
+ * other calls to it are refused.
  */
 import {
   CALLS,
@@ -12,9 +12,10 @@ import {
   TidemarkError,
   type WriteMethod,
 } from '@tidemark/core';
+import { SYSTEM_TENANT } from '@tidemark/core/engine';
 
-export const SYSTEM_TENANT = 'tidemark.system';
-/** Prefix of audit runs: calls without a tenant find a run by its id alone. */
+export { SYSTEM_TENANT };
+/** The prefix of the ids of audit runs. It is needed because calls without a tenant find a run by its id alone. */
 export const AUDIT_RUNS = 'tidemark.audit/';
 
 const RUN_READS = new Set(
@@ -24,7 +25,7 @@ const RUN_READS = new Set(
 type Method = (...args: unknown[]) => unknown;
 type Guard = (args: unknown[]) => unknown[];
 
-/** Guards of the writing run calls: each refuses the system tenant. */
+/** The guards of calls that write to runs. Each guard refuses the system tenant. */
 const RUN_WRITES: Record<WriteMethod<'runs'>, Guard> = {
   appendEvent: (args) => {
     refuseTenant((args[0] as RunEventInput | null)?.tenantId);
@@ -59,12 +60,12 @@ const ADMIN_CALLS: Record<Exclude<MethodOf<'admin'>, 'listTenants' | 'check'>, G
   putPause: refuseOption,
 };
 
-/** Operators may name a tenant in the scope of an artifact. */
+/** The guards of artifact calls, because operators may name a tenant in the scope of an artifact. */
 const ARTIFACT_CALLS: Record<string, Guard> = Object.fromEntries(
   Object.keys(CALLS.artifacts).map((name) => [name, refuseScope]),
 );
 
-/** Wraps the store for requests. */
+/** Wraps the store that serves requests, so that the system tenant is hidden. */
 export function withoutSystemTenant(store: Store): Store {
   const runs = guarded(store.runs, RUN_WRITES);
   const admin = guarded(listedWithout(store.admin), ADMIN_CALLS);
@@ -102,7 +103,7 @@ function auditView(store: Store): Store {
   });
 }
 
-/** Leaves the system tenant out of lists of all tenants, also behind a cursor that was made up. */
+/** Omits the system tenant from lists of all tenants, even if the cursor was forged. */
 function listedWithout(admin: Store['admin']): Store['admin'] {
   const leaveOut = <T extends { tenantId: string }, P extends { items: T[] }>(page: P): P => ({
     ...page,

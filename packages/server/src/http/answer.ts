@@ -1,4 +1,4 @@
-/** Responses: JSON in one piece, lines as they are produced, and backpressure for both. */
+/** Writes responses: JSON in one piece, or lines as they are produced. Both respect backpressure. */
 import type { ServerResponse } from 'node:http';
 import { inParts } from '@tidemark/core/engine';
 import { JSON_TYPE, LINES } from '@tidemark/wire';
@@ -25,7 +25,7 @@ export function created(isNew: boolean, body: unknown): Answer {
 
 export const NOTHING: Answer = { status: 204 };
 
-/** Items of a list that are converted or serialised in one go. */
+/** The number of list items that are converted or serialised at a time. */
 const SLICE = 100;
 
 function yieldToOthers(): Promise<void> {
@@ -45,7 +45,8 @@ export async function mapInSlices<T, R>(items: readonly T[], map: (item: T) => R
 
 /**
  * Serialises a long list in slices, so that other requests are served in between. Returns `undefined` for other
- * responses. The slices stay apart: to join and encode a megabyte of text takes as long as all of them.
+ * responses. The slices are not joined, because joining and encoding a megabyte of text takes as long as serialising
+ * the list.
  */
 export async function longListSlices({ body }: Answer): Promise<Buffer[] | undefined> {
   const items = (body as { items?: unknown } | null | undefined)?.items;
@@ -62,7 +63,7 @@ export async function longListSlices({ body }: Answer): Promise<Buffer[] | undef
   return slices;
 }
 
-/** Writes a response in one piece, or in the slices that were serialised before. */
+/** Writes a response in one piece, or in slices if it was serialised in slices. */
 export function sendAnswer(
   response: ServerResponse,
   { status = 200, headers, body }: Answer,
@@ -82,7 +83,7 @@ export function sendAnswer(
   return status;
 }
 
-/** Resolves when the socket accepts more; false if it is closed. */
+/** Resolves to true when the socket accepts more data, or to false if the socket is closed. */
 export function untilWritable(response: ServerResponse): Promise<boolean> {
   if (response.destroyed) return Promise.resolve(false);
   return new Promise((resolve) => {
@@ -98,7 +99,10 @@ export function untilWritable(response: ServerResponse): Promise<boolean> {
   });
 }
 
-/** Writes items as lines, reading no faster than the client. A later error is the last line, `{ "problem": … }`. */
+/**
+ * Writes items as lines, reading no faster than the client. An error that occurs later is written as the last line, `{
+ * "problem": … }`.
+ */
 export function sendLines(response: ServerResponse, items: AsyncIterable<unknown>): Promise<typeof ANSWERED> {
   return sendBatches(response, batchesOfOne(items));
 }
@@ -107,13 +111,13 @@ async function* batchesOfOne(items: AsyncIterable<unknown>): AsyncGenerator<unkn
   for await (const item of items) yield [item];
 }
 
-/** As `sendLines`, for items that arrive in batches. */
+/** Like `sendLines`, for items that arrive in batches. */
 export async function sendBatches(
   response: ServerResponse,
   batches: AsyncIterable<readonly unknown[]>,
 ): Promise<typeof ANSWERED> {
   const iterator = batches[Symbol.asyncIterator]();
-  // The first batch decides the status: an immediate error is an ordinary problem response.
+  // The first batch determines the status, so an immediate error is an ordinary problem response.
   let next = await iterator.next();
   response.writeHead(200, { 'content-type': LINES, 'cache-control': 'no-store' });
   try {

@@ -1,4 +1,7 @@
-/** Request bodies: limited in bytes and depth before they are parsed, and read line by line if they may be long. */
+/**
+ * Reads request bodies. Their size and depth are limited before they are parsed. Bodies that may be long are read line
+ * by line.
+ */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { parseJsonText } from '@tidemark/core';
@@ -7,24 +10,27 @@ import { Pieces } from './pieces.ts';
 import { Refusal } from './refusal.ts';
 
 const NEWLINE = 0x0a;
-/** 64 levels of a value plus the members and lists around it; the store checks the value's own depth. */
+/** The 64 levels of a value, plus the members and lists around it. The store checks the depth of the value itself. */
 const MAX_DEPTH = 72;
-/** An object with this many members takes about 50 ms to build. */
+/** The maximum number of member names. An object with this many members takes about 50 ms to build. */
 const MAX_NAMES = 50_000;
-/** A body exists as bytes, text and values at the same time. The number of values has its own limit. */
+/**
+ * How much memory a body takes, as a multiple of its size, because it exists as bytes, text and values at the same
+ * time. The number of values has its own limit.
+ */
 export const COPIES_PER_BODY = 4;
 const DRAIN_MS = 3_000;
 const DRAIN_BYTES = 64 * 1024 * 1024;
 const DRAIN_CHUNKS = 8_192;
 
-/** Returns the declared type of a body without its parameters. */
+/** Returns the declared type of a body, without the parameters of the type. */
 export function contentTypeOf(request: IncomingMessage): string {
   const type = request.headers['content-type'] ?? '';
   if (type === 'application/json') return type;
   return type.split(';', 1)[0]!.trim().toLowerCase();
 }
 
-/** Refuses encoded bodies: they could hide any size. */
+/** Refuses encoded bodies, because their decoded size is not limited. */
 export function refuseEncoded(request: IncomingMessage): void {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity')
@@ -46,13 +52,13 @@ function cutOff(): Refusal {
 }
 
 /**
- * This many chunks may have any size. More chunks need a minimum size, or receiving them would cost more than their
- * content.
+ * The number of chunks that may have any size. Further chunks must have a minimum size, because receiving many tiny
+ * chunks costs more than their content.
  */
 const FREE_CHUNKS = 4_096;
 const LEAST_CHUNK_BYTES = 32;
 
-/** Counts the chunks of a body and refuses bodies in tiny chunks. */
+/** Counts the chunks of a body and refuses a body that consists of many tiny chunks. */
 class ChunkCount {
   #chunks = 0;
   #bytes = 0;
@@ -67,7 +73,7 @@ class ChunkCount {
   }
 }
 
-/** Yields the chunks of a complete body. Stopping early leaves the socket open: it still has to send the response. */
+/** Yields the chunks of a complete body. Stopping early leaves the socket open, because the response still needs it. */
 export async function* wholeOf(request: IncomingMessage): AsyncGenerator<Buffer> {
   const count = new ChunkCount();
   try {
@@ -81,7 +87,7 @@ export async function* wholeOf(request: IncomingMessage): AsyncGenerator<Buffer>
 }
 
 /**
- * Reads the whole body. Memory is reserved as bytes arrive, so that announced bodies that are never sent reserve
+ * Reads the whole body. Memory is reserved as bytes arrive, so that a body that is announced but never sent reserves
  * nothing.
  */
 export function readBody(request: IncomingMessage, maxBytes: number, memory: MemoryLease): Promise<Buffer> {
@@ -114,7 +120,7 @@ export function readBody(request: IncomingMessage, maxBytes: number, memory: Mem
   });
 }
 
-/** Shared, because bulk appends have many lines. */
+/** A shared object, because bulk appends have many lines. */
 const BOUNDS = { maxDepth: MAX_DEPTH, maxMembers: 0, maxNames: MAX_NAMES };
 
 /** Parses JSON with at most `maxMembers` members. */
@@ -125,8 +131,8 @@ export function parseJson(bytes: Buffer, maxMembers: number): unknown {
 }
 
 /**
- * Yields the non-empty lines of a body in the chunks they arrived in, each at most `maxBytes` long. Incomplete lines
- * are reserved here; the consumer reserves the lines it holds.
+ * Yields the non-empty lines of a body in the chunks they arrived in, each at most `maxBytes` long. The memory of
+ * incomplete lines is reserved here. The consumer reserves the memory of the lines that it holds.
  */
 export async function* readLines(
   request: IncomingMessage,
@@ -149,7 +155,7 @@ export async function* readLines(
   if (!isBlank(line)) yield [line];
 }
 
-/** The beginning of a line whose end has not arrived. */
+/** The beginning of a line whose end has not arrived yet. */
 export class PartialLine {
   readonly #maxBytes: number;
   readonly #memory: MemoryLease;
@@ -169,7 +175,7 @@ export class PartialLine {
     this.#pieces.add(piece);
   }
 
-  /** Returns the whole line. */
+  /** Returns the whole line, given its last piece. */
   end(piece: Buffer): Buffer {
     if (this.#pieces.bytes + piece.length > this.#maxBytes) throw tooLarge(this.#maxBytes);
     if (this.#pieces.bytes === 0) return piece;
@@ -184,15 +190,16 @@ function isBlank(line: Buffer): boolean {
 }
 
 /**
- * Discards the rest of a body after the response: otherwise a caller that is still sending would see a reset instead of
- * the response, and the next request on the connection would wait forever.
+ * Discards the rest of a body after the response. Otherwise, a caller that is still sending would get a connection
+ * reset instead of the response, and the next request on the connection would wait forever.
  */
 export function drain(request: IncomingMessage): void {
   if (request.readableEnded || !hasBody(request)) return;
   let [bytes, chunks, bytesBefore] = [0, 0, -1];
-  // Two ticks without a byte: after a stall of this process, timers run before received bytes are read.
+  // Waits for two ticks without a byte. After this process was blocked, timers run before received bytes are read, so
+  // one tick proves nothing.
   const timer = setInterval(() => {
-    // Complete, although no end event arrived here: the connection may already serve another request.
+    // The request may be complete without an end event, if the connection is already serving another request.
     if (request.complete) clearInterval(timer);
     else if (bytes === bytesBefore) request.destroy();
     bytesBefore = bytes;

@@ -15,7 +15,7 @@ export function matchOf(request: IncomingMessage): number | undefined {
   return Number(number);
 }
 
-/** Whether the caller requires that nothing exists yet. */
+/** Whether the caller requires that the resource does not exist yet. */
 export function wantsAbsent(request: IncomingMessage): boolean {
   const tag = request.headers['if-none-match'];
   if (tag === undefined) return false;

@@ -1,19 +1,22 @@
 /**
- * The context of a problem response: whether the caller may learn storage locations, and where hidden details are
- * logged.
+ * The context of a problem response: whether the caller may learn storage locations, and the id under which hidden
+ * details are logged.
  */
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Bucket } from '../limits/bucket.ts';
 import type { Logger } from '../logger.ts';
 
-/** Failures logged at once, and then per second: an outage must not fill the disk with one line per request. */
+/**
+ * The number of failures logged at once, and then per second, so that an outage does not fill the disk with one line
+ * per request.
+ */
 const MOST_LINES = 100;
 const LINES_PER_SECOND = 20;
 
 /**
- * Stored on the response itself: a weak map entry per request would cost the garbage collector more than everything
- * else.
+ * The key of the exchange on the response itself. An entry in a weak map for every request would cost the garbage
+ * collector more than all other work.
  */
 const EXCHANGE = Symbol('exchange');
 type Exchanged = ServerResponse & { [EXCHANGE]?: Exchange };
@@ -44,16 +47,19 @@ export class Exchange {
   readonly #failures: FailureLog;
   #seen: Set<string> | undefined;
   #requestId: string | undefined;
-  /** The pattern of its path. */
+  /** The path pattern of the request's route. */
   route = '';
-  /** Whether its caller has the scope `admin`. */
+  /** Whether the caller of the request has the scope `admin`. */
   isByAdmin = false;
 
   constructor(failures: FailureLog) {
     this.#failures = failures;
   }
 
-  /** Returns the request's id, which the log has with the details. A bulk request logs each kind of failure once. */
+  /**
+   * Returns the id under which the log has the details of the failure. Each kind of failure is logged once per request,
+   * because a bulk request may have many failures.
+   */
   noteFailure(kind: string, error: unknown): string {
     this.#requestId ??= randomUUID();
     this.#seen ??= new Set();

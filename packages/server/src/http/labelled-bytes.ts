@@ -1,11 +1,11 @@
-/** Bodies that consist of a line of JSON and then the bytes. */
+/** Reads bodies that consist of a line of JSON followed by bytes. */
 import type { IncomingMessage } from 'node:http';
 import type { MemoryLease } from '../limits/memory-budget.ts';
 import { PartialLine, parseJson, wholeOf } from './body.ts';
 import { Refusal } from './refusal.ts';
 
 const NEWLINE = 0x0a;
-/** A label has some names, a scope and a source. */
+/** The maximum number of members in the line. It contains some names, a scope and a source. */
 const MOST_MEMBERS = 100_000;
 
 /** Returns the first line as JSON, and the following bytes as a stream. */

@@ -1,18 +1,18 @@
 /**
- * The pieces in which a body or a line arrives, until it is complete. Small pieces are copied into blocks: each buffer
- * is an object, and a body in chunks of one byte would take a thousand times its size.
+ * The pieces in which a body or a line arrives, until it is complete. Small pieces are copied into blocks, because each
+ * buffer is an object and a body in chunks of one byte would take a thousand times its size.
  */
 
 const SMALL_BYTES = 4_096;
 const BLOCK_BYTES = 64 * 1024;
-/** Overhead of a piece besides its bytes. */
+/** The overhead of a piece, in addition to its bytes. */
 const PIECE_BYTES = 512;
 
 export class Pieces {
   #pieces: Buffer[] = [];
   #block: Buffer | null = null;
   #blockBytes = 0;
-  /** Total size of all pieces. */
+  /** The total size of all pieces in bytes. */
   bytes = 0;
 
   /** Returns the memory that keeping a piece would take. */
@@ -39,7 +39,7 @@ export class Pieces {
     return whole;
   }
 
-  /** The first piece is kept as it is: most bodies have only one. */
+  /** Whether a piece is copied into a block. The first piece is not copied, because most bodies have only one piece. */
   #isJoined(length: number): boolean {
     return length < SMALL_BYTES && (this.#pieces.length > 0 || this.#block !== null);
   }

@@ -1,4 +1,7 @@
-/** Errors as `application/problem+json`, with every detail of a TidemarkError, so that a client can rebuild it. */
+/**
+ * Sends errors as `application/problem+json` with all details of a TidemarkError, so that a client can rebuild the
+ * error.
+ */
 import type { ServerResponse } from 'node:http';
 import { type ErrorCode, isTidemarkError, TidemarkError } from '@tidemark/core';
 import { PROBLEM_DETAILS, PROBLEM_TYPE, type Problem, STATUS_OF } from '@tidemark/wire';
@@ -7,8 +10,8 @@ import { type Exchange, exchangeOf } from './exchange.ts';
 import { Refusal } from './refusal.ts';
 
 /**
- * Messages for failures of the store: the original messages contain paths, hosts and database errors, so they are
- * replaced.
+ * Messages for failures of the store. They replace the original messages, because the original messages contain paths,
+ * hosts and database errors.
  */
 const FAULTS: Partial<Record<ErrorCode, string>> = {
   CORRUPT_EVENT: 'A stored event is damaged, and nothing of it is shown',
@@ -27,7 +30,7 @@ const PASSING: Partial<Record<ErrorCode, string>> = {
   TIMEOUT: 'The call ran out of time; nothing was written',
   OVERLOADED: 'The store has too much to do; nothing was written, try again',
   UNAVAILABLE: 'The store cannot be reached right now; nothing was written, try again',
-  OUTCOME_UNKNOWN: 'It is not known whether this was written; send it again to learn what became of it',
+  OUTCOME_UNKNOWN: 'It is not known whether this was written; retry it to find out its outcome',
 };
 
 /**
@@ -40,7 +43,7 @@ export function problemOf(thrown: unknown, response?: ServerResponse): Problem {
   if (!isTidemarkError(thrown))
     return hidden(new TidemarkError('STORAGE_ERROR', 'unforeseen'), 'The server failed unexpectedly', thrown, exchange);
   const { code } = thrown;
-  // Callers cannot reopen the server's store.
+  // Reported as unavailable, because callers cannot reopen the server's store.
   if (code === 'STORE_CLOSED') return describe(new TidemarkError('UNAVAILABLE', 'The server is stopping'), 503);
   const sentence = sentenceInstead(thrown);
   if (sentence !== undefined) return hidden(thrown, sentence, thrown, exchange);
@@ -49,8 +52,8 @@ export function problemOf(thrown: unknown, response?: ServerResponse): Problem {
 }
 
 /**
- * Whether the outcome is unknown only because part of the write was rejected: the caller's error, not a failure of the
- * store.
+ * Whether the outcome is unknown only because the store rejected a part of the write. That is the caller's error, not a
+ * failure of the store.
  */
 function isPartlyRefused({ code, cause }: TidemarkError): boolean {
   return code === 'OUTCOME_UNKNOWN' && isTidemarkError(cause) && cause.outcome === 'rejected' && !cause.retryable;
@@ -59,7 +62,7 @@ function isPartlyRefused({ code, cause }: TidemarkError): boolean {
 /** Returns the replacement for the message, or `undefined` if the message contains only the caller's own ids. */
 function sentenceInstead({ code, cause, runId }: TidemarkError): string | undefined {
   if (code === 'CORRUPT_EVENT' && runId !== undefined) return undefined;
-  // It contains the key that the caller asked for.
+  // The original message is kept. It contains the key that the caller requested.
   if (code === 'CORRUPT_VALUE') return undefined;
   // An error caused by a rejection, as in a partly rejected batch, may be shown to the caller.
   const isOurs = cause === undefined || (isTidemarkError(cause) && sentenceInstead(cause) === undefined);
@@ -73,7 +76,7 @@ function hidden(error: TidemarkError, sentence: string, logged: unknown, exchang
   return { ...problem, detail: `${sentence}. The server's log has the details of request ${requestId}`, requestId };
 }
 
-/** Locations of archives are for admins only. */
+/** Removes the locations of archives, which only admins may see. */
 function withoutArchive(problem: Problem): Problem {
   const { archive, ...rest } = problem;
   return archive === undefined
@@ -81,7 +84,10 @@ function withoutArchive(problem: Problem): Problem {
     : ({ ...rest, detail: rest.detail.replaceAll(` at ${archive}`, '') } as Problem);
 }
 
-/** Longer texts come from names and values of the caller; the beginning identifies them. */
+/**
+ * The maximum length of a text. Longer texts contain names and values from the caller, and their beginning is enough to
+ * identify them.
+ */
 const MOST_CHARACTERS = 2_048;
 
 function shown(text: string): string {
@@ -109,7 +115,7 @@ function describe(error: TidemarkError, status: number): Problem {
   return problem;
 }
 
-/** Whole seconds, rounded up: a retry before that would be refused again. */
+/** Returns the delay in whole seconds, rounded up because an earlier retry would be refused again. */
 function retryAfterOf({ retryAfterMs }: Problem): string {
   return typeof retryAfterMs === 'number' ? String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) : '1';
 }

@@ -5,7 +5,7 @@ import type { TObject, TSchema } from 'typebox';
 import { shortName } from '../redaction.ts';
 
 /**
- * Parses the declared parameters of a query and rejects others, so that typos are noticed. `renamed` has the names of
+ * Parses the declared parameters of a query and rejects others, so that typos are noticed. `renamed` maps the names of
  * older versions.
  */
 export function parseQuery(
@@ -21,7 +21,7 @@ export function parseQuery(
       throw invalidArgument(shortName(name), `one of ${Object.keys(schema.properties).join(', ') || 'no parameters'}`);
     if (declaredType(declared) === 'array') {
       const items = (declared as unknown as { items: TSchema }).items;
-      // Items are never empty, so an empty value can represent the empty list.
+      // A list parameter never has empty items, so an empty value represents the empty list.
       query[name] ??= [];
       if (value !== '') (query[name] as unknown[]).push(typedValue(value, items, name));
     } else if (name in query) throw invalidArgument(name, 'given once');
@@ -39,7 +39,8 @@ function typedValue(value: string, schema: TSchema, name: string): unknown {
   switch (declaredType(schema)) {
     case 'integer':
     case 'number':
-      // The store checks that it is an integer and in range, so that the error is the same for every caller.
+      // The store checks that the number is an integer and in range, so that the error is the same over HTTP as for
+      // local callers.
       return value.trim() === '' ? value : Number(value);
     case 'boolean':
       if (value === 'true' || value === 'false') return value === 'true';

@@ -1,16 +1,16 @@
-/** Parts of a representation by `Range` and `If-Range`, as RFC 9110 defines them: one range of bytes. */
+/** Partial responses with `Range` and `If-Range`, as defined by RFC 9110. Supports a single byte range. */
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from './refusal.ts';
 
-/** From `start`, inclusive, to `end`, exclusive. */
+/** A range of bytes from `start`, inclusive, to `end`, exclusive. */
 export interface RequestedRange {
   start: number;
   end: number;
 }
 
 /**
- * Returns the requested part, or `null` if the whole is to be sent: no range, several ranges, an unknown form, or an
- * `If-Range` that names another version.
+ * Returns the requested part, or `null` if the whole artifact is to be sent: there is no range, there are several
+ * ranges, the form is unknown, or `If-Range` names another version.
  *
  * Throws a refusal with status 416 if no byte of the range exists.
  */

@@ -37,7 +37,7 @@ export function valueOfWire(value: WireValue, field: string): KvValue {
   return Buffer.from(value.base64, 'base64');
 }
 
-/** Decodes fields; `null` means a field to remove, or one that must be absent. */
+/** Decodes fields. `null` means that the field is removed, or that it must be absent. */
 export function fieldsOfWire<T extends WireValue | null>(
   fields: Record<string, T>,
   name: string,

@@ -1,4 +1,4 @@
-/** Refusals by the HTTP layer, before any store call: an error with its own status. */
+/** Refusals by the HTTP layer, which happen before any store call. A refusal is an error with its own status. */
 import { type ErrorCode, type ErrorDetails, TidemarkError } from '@tidemark/core';
 
 export class Refusal extends Error {

@@ -1,9 +1,12 @@
-/** Headers of every response: browsers neither guess its type nor cache it. */
+/** Headers of every response, which prevent browsers from guessing its type or caching it. */
 import { type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
 const SAFE: OutgoingHttpHeaders = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
 
-/** The server's response class. Headers that a response sets itself win, such as caching of files with hashed names. */
+/**
+ * The server's response class. Headers that a handler sets take precedence, for example to allow caching of files with
+ * hashed names.
+ */
 export class SafeResponse extends ServerResponse {
   override writeHead(statusCode: number, statusMessage?: string, headers?: OutgoingHttpHeaders): this;
   override writeHead(statusCode: number, headers?: OutgoingHttpHeaders): this;

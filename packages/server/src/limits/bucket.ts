@@ -21,7 +21,7 @@ export class Bucket {
     return this.#left >= this.#most;
   }
 
-  /** Whole seconds, at least 1, until a token is available. */
+  /** The number of whole seconds, at least 1, until a token is available. */
   get secondsUntilFilled(): number {
     return Math.max(1, Math.ceil((1 - this.#left) / this.#perSecond));
   }
@@ -33,7 +33,10 @@ export class Bucket {
     return true;
   }
 
-  /** Takes as many tokens as were used, even more than are left: the next calls wait for them. */
+  /**
+   * Takes as many tokens as were used, even if fewer are left. Later calls then wait until the missing tokens are
+   * refilled.
+   */
   charge(count: number): void {
     this.#fill();
     this.#left -= count;

@@ -1,4 +1,4 @@
-/** Limits of each key and tenant, per second and concurrent, so that none of them can monopolise the server. */
+/** Limits on each key and tenant, per second and at a time, so that no caller can monopolise the server. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EVENT_STREAM } from '@tidemark/wire';
 import type { Principal } from '../auth.ts';
@@ -10,7 +10,7 @@ const MANY_USES = 10_000;
 const STREAM_PATH = /^\/v1\/stream(\?|$)/;
 const WAIT = /[?&]wait=/;
 
-/** The limits of a request by its type. A stream is a wait as well. */
+/** The concurrency limits that apply to each type of request. A stream also counts as a wait. */
 const HELD_BY: Record<'request' | 'stream' | 'poll', readonly Held[]> = {
   request: ['requestsAtATime'],
   stream: ['streamsAtATime', 'waitsAtATime'],
@@ -53,7 +53,7 @@ export class Callers {
     if (bytes > 0) for (const use of uses) use.rate('bytesPerSecond').charge(bytes);
   }
 
-  /** Counts the topics of a stream until it ends, or refuses it. */
+  /** Counts the topics of a stream until the stream ends, or refuses the stream. */
   admitTopics(principal: Principal, count: number, response: ServerResponse): void {
     this.#hold(this.#usesOf(principal), ['topicsAtATime'], count, response);
   }
@@ -86,7 +86,7 @@ export class Callers {
     });
   }
 
-  /** Keys of different tenants may have the same id: issuers choose the subjects of tokens. */
+  /** Keys of different tenants may have the same id, because issuers choose the subjects of tokens. */
   #usesOf({ id, tenantId }: Principal): Use[] {
     if (tenantId === null) return [this.#useOf(`operator ${id}`, '')];
     return [this.#useOf(`key ${tenantId}\0${id}`, ''), this.#useOf(`tenant ${tenantId}`, 'tenant.')];

@@ -12,7 +12,7 @@ function fill(budget: MemoryBudget, tenantId: string | null): number {
 }
 
 describe('a memory budget', () => {
-  it('limits one tenant to half, and leaves some for the next', () => {
+  it('limits a single tenant to half, and leaves some for the next', () => {
     const budget = new MemoryBudget(TOTAL);
     const held = ['a', 'b', 'c', null].map((tenant) => fill(budget, tenant));
     expect(held).toEqual([600, 300, 150, 75]);

@@ -1,20 +1,20 @@
 /**
- * The memory that callers may make the server hold: bodies, lines of restores and bulk appends, live streams. Every
- * byte is reserved before it is kept and released when its request ends, so that the process refuses work instead of
- * running out of memory.
+ * The budget for memory that callers make the server hold: bodies, lines of restores and bulk appends, live streams.
+ * Every byte is reserved before it is kept and released when its request ends, so that the process refuses work instead
+ * of running out of memory.
  *
- * A tenant may hold as much as is still free, and no more. One tenant alone therefore gets half of the budget, two get
- * a third each, and there is always some left for the next.
+ * A tenant may hold at most as much memory as is still free. A single tenant can therefore hold half of the budget, and
+ * two tenants a third each. Some memory is always left for another tenant.
  */
 import { Refusal } from '../http/refusal.ts';
 
-/** Memory of one request, stream or queue. Repeated calls of `release` have no effect. */
+/** The memory reserved by one request, stream or queue. Repeated calls of `release` have no effect. */
 export interface MemoryLease {
   /** Reserves more bytes. Throws a refusal: 413 if they could never fit, 503 if they do not fit now. */
   grow(bytes: number): void;
   /** Whether `grow` would succeed now. */
   mayGrow(bytes: number): boolean;
-  /** Returns some of the bytes early. */
+  /** Releases some of the bytes early. */
   shrink(bytes: number): void;
   release(): void;
 }
@@ -35,7 +35,7 @@ export class MemoryBudget {
     return this.#usedBytes;
   }
 
-  /** Returns the bytes that a tenant holds; `null` is the operator. */
+  /** Returns the bytes that a tenant holds. `null` stands for operators. */
   usedBy(tenantId: string | null): number {
     return this.#tenants.get(tenantId) ?? 0;
   }
@@ -45,7 +45,7 @@ export class MemoryBudget {
     return new Lease(this, tenantId);
   }
 
-  /** Throws unless a tenant could ever hold this much. */
+  /** Throws if a tenant could never hold this many bytes. */
   checkFits(bytes: number): void {
     const most = Math.floor(this.totalBytes / 2);
     if (bytes <= most) return;
@@ -62,17 +62,20 @@ export class MemoryBudget {
     );
   }
 
-  /** Whether a tenant may hold this many more bytes: no more than would then be free. */
+  /**
+   * Whether a tenant may hold this many more bytes. It may if afterwards at least as many bytes are free as the tenant
+   * holds.
+   */
   allows(tenantId: string | null, bytes: number): boolean {
     return this.usedBy(tenantId) + bytes <= this.totalBytes - this.#usedBytes - bytes;
   }
 
-  /** For leases only. */
+  /** Called by leases only. */
   take(tenantId: string | null, bytes: number, heldBytes: number): void {
     if (!this.allows(tenantId, bytes)) {
       this.checkFits(heldBytes + bytes);
       this.refusals++;
-      throw new Refusal(503, 'OVERLOADED', 'The server holds as much for this tenant as it can; send it again later', {
+      throw new Refusal(503, 'OVERLOADED', 'No memory is free for this request at the moment; retry later', {
         field: 'memory',
         rule: 'no more than what is free of the memory for bodies, restores and streams',
       });
@@ -81,7 +84,7 @@ export class MemoryBudget {
     this.#tenants.set(tenantId, this.usedBy(tenantId) + bytes);
   }
 
-  /** For leases only. */
+  /** Called by leases only. */
   give(tenantId: string | null, bytes: number): void {
     this.#usedBytes -= bytes;
     const left = this.#tenants.get(tenantId)! - bytes;
@@ -117,7 +120,7 @@ class Lease implements MemoryLease {
   }
 
   grow(bytes: number): void {
-    // A body may still arrive after the response; nothing of it is kept.
+    // A body may still arrive after the response, but none of it is kept.
     if (this.#isReleased) return;
     this.#budget.take(this.#tenantId, bytes, this.#bytes);
     this.#bytes += bytes;

@@ -1,16 +1,16 @@
-/** Charges work to its caller: lists that were read, and lines that are read and written. */
+/** Charges work to its caller: the lists that it reads, and the lines that it reads and writes. */
 import { sleep } from '@tidemark/core/engine';
 import type { Answer } from '../http/answer.ts';
 import type { Call } from '../routes/route.ts';
 import { accountOf } from './account.ts';
 import { COST, costOfBytes, LARGE_BYTES } from './shares.ts';
 
-/** Rows of a long list between two checks of the reader's share and limits. */
+/** The number of rows of a long list between two checks of the reader's share and limits. */
 const ROWS_AT_ONCE = 50;
 const VERY_LARGE_BYTES = 4 * 1_024 * 1_024;
 const BLOCK_MS_PER_BYTE = 15 / 1_000_000;
 const LIMITED_MS = 100;
-/** Default number of rows of most lists. */
+/** The default number of rows in most lists. */
 const DEFAULT_ROWS = 1_000;
 const SHORT_LIST = 100;
 const MOST_ROWS = 1_000;
@@ -23,13 +23,13 @@ export function rowsOf({ body }: Answer): number | null {
 
 type PayingCall = Pick<Call, 'principal' | 'services' | 'response'>;
 
-/** Charges a list: its rows, or those requested if a filter may have dropped some, and its bytes. */
+/** Charges a list by its bytes and its rows. If a filter may have dropped rows, the requested number of rows counts. */
 export function chargeScan({ principal, services }: PayingCall, rows: number, bytes: number): void {
   services.callers?.chargeScan(principal, rows, bytes);
   services.shares.charge(accountOf(principal), rows * COST.row + costOfBytes(bytes) / 2);
 }
 
-/** Yields the items of a long list no faster than its reader may read them. */
+/** Yields the items of a long list, no faster than the limits of its reader allow. */
 export async function* paced<T>(call: PayingCall, items: AsyncIterable<T>): AsyncGenerator<T> {
   const { principal, services, response } = call;
   let rows = 0;
@@ -48,19 +48,19 @@ export async function* paced<T>(call: PayingCall, items: AsyncIterable<T>): Asyn
       while (services.callers?.isOverScan(principal) && !response.destroyed) await sleep(LIMITED_MS);
     }
   } finally {
-    // Otherwise many short reads would cost nothing.
+    // Charges the remaining rows, because many short reads would otherwise cost nothing.
     charge(rows % ROWS_AT_ONCE);
   }
 }
 
 interface Turn {
-  /** Undefined if the work may begin now. */
+  /** Resolves when the work may begin. Undefined if it may begin at once. */
   begun: Promise<void> | undefined;
   /** Must be called when the work is done. */
   end(): void;
 }
 
-/** Returns the turn of a tenant that appends this many events. */
+/** Returns the turn in which a tenant may append this many events. */
 export function turnToAppend({ principal, services }: PayingCall, events: number): Turn {
   const account = accountOf(principal);
   const cost = events * COST.appendedEvent;
@@ -71,17 +71,19 @@ export function turnToAppend({ principal, services }: PayingCall, events: number
   return { begun: turn, end: () => services.work.end(account, cost) };
 }
 
-/** Returns the cost of a list by its requested rows; 0 for a short one. */
+/** Returns the cost of a list by the number of requested rows; 0 for a short list. */
 export function heavyList(limit: number = DEFAULT_ROWS): number {
   return limit <= SHORT_LIST ? 0 : Math.min(limit, MOST_ROWS) * COST.listedRow;
 }
 
-/** Returns how many milliseconds a very large body blocks the event loop, by estimate; 0 for others. */
+/**
+ * Returns the estimated number of milliseconds for which a very large body blocks the event loop; 0 for other bodies.
+ */
 export function blockOf(bytes: number): number {
   return bytes <= VERY_LARGE_BYTES ? 0 : bytes * BLOCK_MS_PER_BYTE;
 }
 
-/** Returns the cost of a body by its size; 0 for a small one. */
+/** Returns the cost of a body by its size; 0 for a small body. */
 export function heavyBytes(bytes: number): number {
   return bytes <= LARGE_BYTES ? 0 : costOfBytes(bytes);
 }

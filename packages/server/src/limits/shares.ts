@@ -1,7 +1,7 @@
 /**
  * Divides the processing time among tenants while the process is busy. Every request, page and stream costs its tenant
- * an estimated time. A tenant that has used up its share waits, and the others do not. While the process is not busy
- * nobody waits.
+ * an estimated time. A tenant that has used up its share waits, and other tenants do not. While the process is not
+ * busy, no tenant waits.
  *
  * The estimates need not be exact: the size of a share follows the utilization of the event loop, and never falls below
  * an equal part of the whole.
@@ -15,10 +15,10 @@ import { Refusal } from '../http/refusal.ts';
 export const COST = {
   request: 0.25,
   appendedEvent: 0.1,
-  /** A page of a topic; most are empty. */
+  /** A page of a topic. Most pages are empty. */
   page: 0.15,
   row: 0.01,
-  /** A row of a list with its text. */
+  /** A row of a list, including its serialisation. */
   listedRow: 0.02,
   /** One item for one reader. */
   delivery: 0.02,
@@ -26,7 +26,7 @@ export const COST = {
 
 const MS_PER_BYTE = 10 / 1_000_000;
 export const LARGE_BYTES = 256 * 1_024;
-/** A body is parsed in one go and blocks everyone, so its cost grows faster than its size. */
+/** A body is parsed in one go and blocks all callers, so its cost grows faster than its size. */
 const MS_PER_LARGE_BYTE = 60 / 1_000_000;
 
 export function costOfBytes(bytes: number): number {
@@ -35,14 +35,14 @@ export function costOfBytes(bytes: number): number {
 
 const CONTROL_MS = 50;
 const DRAIN_MS = 4;
-/** Above this utilization of the event loop shares shrink, below it they grow. */
+/** Shares shrink while the utilisation of the event loop is above this value, and grow while it is below. */
 const BUSY = 0.7;
 const MOST_STEPS = 10;
 const SHRINK = 0.75;
 const GROW = 1.03;
 /** Work per time that is effectively unlimited. */
 const MOST_LEVEL = 4;
-/** Work that a tenant may do at once after it was idle. */
+/** The work that a tenant may do at once after it was idle. */
 const BURST_MS = 15;
 /** Number of control steps for which a tenant counts as active after its last request. */
 const ACTIVE_STEPS = 20;
@@ -52,7 +52,7 @@ const MANY_ACCOUNTS = 10_000;
 
 interface Waiting {
   cost: number;
-  /** When it is refused. */
+  /** The time at which the waiting work is refused. */
   until: number;
   resolve(): void;
   reject(error: Refusal): void;
@@ -60,11 +60,11 @@ interface Waiting {
 
 interface Account {
   name: string;
-  /** Milliseconds of work left; negative after too much work. */
+  /** Milliseconds of work that the tenant may still do; negative if it has done too much. */
   balance: number;
   filledAt: number;
   activeAt: number;
-  /** When it may send the next very large body. */
+  /** When the tenant may send its next very large body. */
   nextBlockAt: number;
   queue: Waiting[];
 }
@@ -88,7 +88,7 @@ export class Shares {
     return this.#level < MOST_LEVEL;
   }
 
-  /** The share of processing time that a tenant may use now, by estimate. */
+  /** The estimated share of processing time that each tenant may use now. */
   get level(): number {
     return this.#level;
   }
@@ -119,7 +119,7 @@ export class Shares {
   }
 
   /**
-   * Spaces work that blocks the event loop for long while other tenants are active. Each block delays everyone's
+   * Spaces out work that blocks the event loop for long while other tenants are active. Each block delays everyone's
    * requests, so the blocks of a tenant may take at most a hundredth of the time.
    */
   space(name: string, blockMs: number): Promise<void> | undefined {
@@ -198,7 +198,7 @@ export class Shares {
     for (const { activeAt, queue } of this.#accounts.values())
       if (queue.length > 0 || this.#step - activeAt <= ACTIVE_STEPS) active++;
     this.#active = active;
-    // A step delayed by a long block counts as several.
+    // A step that a long block has delayed counts as several steps.
     const now = performance.now();
     const steps = Math.min(MOST_STEPS, Math.max(1, Math.round((now - this.#adjustedAt) / CONTROL_MS)));
     this.#adjustedAt = now;
@@ -214,7 +214,7 @@ export class Shares {
     }
   }
 
-  /** Discards earlier balances: that work was not measured. */
+  /** Discards earlier balances, because the work done since then was not measured. */
   #reset(): void {
     const now = performance.now();
     for (const account of this.#accounts.values()) {
@@ -223,7 +223,7 @@ export class Shares {
     }
   }
 
-  /** Serves the queued work that each tenant may do by now, tenant by tenant. */
+  /** Starts the queued work that each tenant may do now, tenant by tenant. */
   #serve(): void {
     const now = performance.now();
     for (const account of this.#queued) {

@@ -1,6 +1,6 @@
 /**
- * Limits the heavy work of each tenant in progress. A store serves calls in order of arrival, so all tenants wait for
- * work that one tenant has already started.
+ * Limits the amount of heavy work that each tenant has in progress. A store serves calls in order of arrival, so all
+ * tenants wait for work that another tenant has already started.
  */
 import { LONGEST_WAIT_MS, overShare, type Shares } from './shares.ts';
 
@@ -11,7 +11,7 @@ const MOST_PACED_MS = 10;
 interface Waiting {
   cost: number;
   begin(): void;
-  /** Ends the wait of work with a time limit. */
+  /** The timeout of work that must not wait for an unlimited time. */
   timer?: NodeJS.Timeout;
 }
 
@@ -29,9 +29,10 @@ export class Work {
   }
 
   /**
-   * Begins work, or returns a promise of its turn. `end` must follow with the same cost. A single piece of work is
-   * always allowed. Work without `mayWaitForever` is refused after `LONGEST_WAIT_MS`, so that a stalled sender blocks
-   * its own tenant only for a limited time.
+   * Begins the work at once, or returns a promise that resolves when the work may begin. The caller must then call
+   * `end` with the same cost. A tenant without work in progress may always begin one piece of work. Work without
+   * `mayWaitForever` is refused after `LONGEST_WAIT_MS`, so that a stalled sender blocks its own tenant only for a
+   * limited time.
    */
   begin(account: string, cost: number, mayWaitForever = true): Promise<void> | undefined {
     const lane = this.#lanes.get(account) ?? { underWay: 0, waiting: [] };
@@ -69,5 +70,5 @@ export class Work {
   }
 }
 
-/** Sums of fractions do not return to exactly zero. */
+/** Sums below this value count as zero, because sums of fractions do not return to exactly zero. */
 const EMPTY_MS = 0.001;

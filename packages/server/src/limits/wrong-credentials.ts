@@ -1,4 +1,7 @@
-/** Counts wrong keys and tokens per address. After some of them, further ones are refused with 429. */
+/**
+ * Counts wrong keys and tokens per address. After several failures, further credentials from the address are refused
+ * with 429.
+ */
 import { LruMap } from '@tidemark/core/engine';
 import { Bucket } from './bucket.ts';
 
@@ -22,7 +25,7 @@ export class WrongCredentials {
     this.#addresses.set(address, bucket);
   }
 
-  /** Forgets addresses without failures for a minute. If there are none, the map evicts its oldest address. */
+  /** Removes addresses that have had no failures for a minute. If there are none, the map evicts its oldest address. */
   #forgetQuiet(): void {
     for (const [address, bucket] of this.#addresses) if (bucket.isFull) this.#addresses.delete(address);
   }

@@ -10,14 +10,18 @@ import { problemOf } from '../http/problems.ts';
 import { turnToAppend } from '../limits/pacing.ts';
 import type { Shares } from '../limits/shares.ts';
 import { appendIdentified } from './event-ids.ts';
+import { lifeOfAppend } from './lives.ts';
 import type { Call } from './route.ts';
 
-/** Lines in progress: as many as one commit takes, in the few chunks they arrive in. */
+/** The number of lines per batch: as many as fit into one commit. */
 const BATCH = 500;
 const BATCHES = 8;
-/** Byte limit besides the number: lines may be large. */
+/** The maximum size of all lines in progress, which limits the number of lines because lines may be large. */
 const BYTES_UNDER_WAY = 8 * 1024 * 1024;
-/** Lines of a batch while tenants are limited to their shares, so that others are served in between. */
+/**
+ * The number of lines per batch while tenants are limited to their shares. Small batches let the server serve other
+ * tenants in between.
+ */
 const SMALL_BATCH = 32;
 /** Maximum number of events per store call. */
 const MOST_EVENTS = 1_000;
@@ -25,7 +29,7 @@ const MOST_EVENTS = 1_000;
 type LineResult = { status: number } & Partial<AppendResult>;
 type AppendCall = Call<AppendQuery, unknown>;
 
-/** Handles an append. `complete` fills in the fields of the path. */
+/** Handles an append. `complete` fills in the fields that the path determines. */
 export async function append(
   call: AppendCall,
   complete: (event: RunEventInput) => RunEventInput,
@@ -34,7 +38,7 @@ export async function append(
   const options = optionsOf(call);
   if (body === undefined) return sendBatches(response, appendLines(call, options, complete));
   if (Array.isArray(body)) {
-    // The store rejects this list anyway.
+    // The store rejects a list of this length anyway.
     const events = body.length > MOST_EVENTS ? body : body.map(complete);
     const results = await appendIdentified(events, (them) => store.runs.appendEvents(them, options));
     services.metrics.appendedEvents += results.filter((it) => it.persisted).length;
@@ -47,11 +51,12 @@ export async function append(
 }
 
 function optionsOf({ query, request, options }: AppendCall): AppendOptions {
-  const { rejectInvalidTransitions } = query;
+  const { rejectInvalidTransitions, life } = query;
   const expectedSeq = query.expectedSeq ?? matchOf(request);
   return {
     ...options,
     ...(expectedSeq === undefined ? {} : { expectedSeq }),
+    ...(life === undefined ? {} : { life: lifeOfAppend(life) }),
     ...(rejectInvalidTransitions === undefined ? {} : { rejectInvalidTransitions }),
   };
 }
@@ -93,7 +98,7 @@ async function* appendLines(
   for await (const lines of whileHeld(call.hold, batches)) {
     let bytes = 0;
     for (const line of lines) bytes += line.length;
-    // Waits for work in progress before requesting more memory than is available.
+    // Waits for work in progress to finish before requesting more memory than is available.
     const isTooMuch = () =>
       underWay.length >= BATCHES || bytesUnderWay + bytes > BYTES_UNDER_WAY || !memory.mayGrow(COPIES_PER_BODY * bytes);
     while (underWay.length > 0 && isTooMuch()) yield await take();

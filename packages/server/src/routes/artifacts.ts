@@ -1,8 +1,9 @@
 /**
- * Artifacts: bytes as streams, references as JSON. Artifacts are served as downloads, so that a browser never runs
+ * Artifacts: bytes as streams, references as JSON. Artifacts are served as downloads, so that a browser never executes
  * them.
  */
 import type { ArtifactRef, ArtifactScope, PutArtifactOptions } from '@tidemark/core';
+import { DEFAULT_TENANT } from '@tidemark/core/engine';
 import { LABELLED_BYTES } from '@tidemark/wire';
 import { ARTIFACT_ROUTES } from '@tidemark/wire/routes';
 import { whileHeld } from '../auth/holds.ts';
@@ -14,7 +15,9 @@ import { Refusal } from '../http/refusal.ts';
 import type { MemoryLease } from '../limits/memory-budget.ts';
 import { bind, type Call, type CallOf } from './route.ts';
 
-/** An engine holds at most four chunks of 256 KiB of an upload, and the chunk that is being filled. */
+/**
+ * The memory that an upload takes: an engine holds at most four chunks of 256 KiB, and a fifth chunk is being filled.
+ */
 const UPLOAD_BYTES = 5 * 256 * 1024;
 const NO_SUCH = 'There is no such artifact in this scope';
 
@@ -36,11 +39,16 @@ export const ARTIFACT_HANDLERS = bind(ARTIFACT_ROUTES, {
     const ref = await store.artifacts.getRef(params.id, access);
     if (!ref) throw new Refusal(404, 'NOT_FOUND', NO_SUCH);
     const isHead = request.method === 'HEAD';
+    const redirected = isHead ? null : await redirectOf(call, ref);
+    if (redirected !== null) {
+      response.writeHead(307, { location: redirected, 'cache-control': 'private, no-store' }).end();
+      return ANSWERED;
+    }
     const range = isHead ? null : rangeOf(request, ref.sizeBytes, tagOf(ref));
     const chunks = isHead ? null : await store.artifacts.getStream(params.id, { ...access, ...range });
     if (!chunks && !isHead) throw new Refusal(404, 'NOT_FOUND', NO_SUCH);
     const iterator = chunks?.[Symbol.asyncIterator]();
-    // If the first bytes cannot be read, the response is an ordinary problem.
+    // The first bytes are read before the response begins, so that a failure is reported as an ordinary problem.
     let next = await iterator?.next();
     response.writeHead(range ? 206 : 200, {
       ...headersOf(ref),
@@ -67,7 +75,16 @@ export const ARTIFACT_HANDLERS = bind(ARTIFACT_ROUTES, {
     json(await store.artifacts.sweep({ ...options, grace: body.grace })),
 });
 
-/** Confines a caller of one session to the artifacts of that session. */
+/** Returns the URL from which a caller that prefers a redirect may download the whole artifact, or `null`. */
+async function redirectOf(call: CallOf<'GET /v1/artifacts/{id}'>, ref: ArtifactRef): Promise<string | null> {
+  const { request, services, store, options, query } = call;
+  const prefers = /(^|[,;\s])redirect($|[,;\s])/.test(String(request.headers.prefer ?? ''));
+  if (!prefers || request.headers.range !== undefined) return null;
+  const tenantId = store.info.tenantId ?? query.scope?.tenantId ?? DEFAULT_TENANT;
+  return services.downloadUrl(tenantId, ref, options);
+}
+
+/** Confines a caller with access to a single session to the artifacts of that session. */
 function scopeOf({ principal }: Pick<Call, 'principal'>, scope: ArtifactScope | undefined): ArtifactScope | undefined {
   return principal.sessionId === undefined ? scope : { ...scope, sessionId: principal.sessionId };
 }
@@ -82,7 +99,9 @@ async function uploadOf({ request, query, services, memory }: CallOf<'POST /v1/a
   return { about, chunks: reserving(wholeOf(request), memory) };
 }
 
-/** Reserves memory as the bytes arrive, up to what one upload holds: the store never keeps all of them. */
+/**
+ * Reserves memory as the bytes arrive, up to the amount that one upload holds, because the store never holds all bytes.
+ */
 async function* reserving(chunks: AsyncIterable<Uint8Array>, memory: MemoryLease): AsyncGenerator<Uint8Array> {
   let left = UPLOAD_BYTES;
   for await (const chunk of chunks) {
@@ -93,7 +112,7 @@ async function* reserving(chunks: AsyncIterable<Uint8Array>, memory: MemoryLease
   }
 }
 
-/** Names the bytes. The same bytes have the same tag, in every scope. */
+/** Returns the tag of the bytes, which is the same in every scope. */
 function tagOf({ sha256 }: ArtifactRef): string {
   return `"${sha256}"`;
 }
@@ -106,7 +125,10 @@ function wholeHeaders(ref: ArtifactRef): Record<string, string | number> {
   return { 'content-length': ref.sizeBytes, 'content-digest': digestOf(ref) };
 }
 
-/** The digest is that of all bytes: the hash of the part is not known before it is read. */
+/**
+ * Returns the headers of a part. The digest covers the whole artifact, because the hash of a part is not known before
+ * the part is read.
+ */
 function partHeaders(ref: ArtifactRef, { start, end }: RequestedRange): Record<string, string | number> {
   return {
     'content-length': end - start,
@@ -115,7 +137,7 @@ function partHeaders(ref: ArtifactRef, { start, end }: RequestedRange): Record<s
   };
 }
 
-/** Headers of a download whose type a browser neither guesses nor runs. */
+/** Returns the headers of a download. They prevent browsers from guessing the type of the artifact or executing it. */
 function headersOf(ref: ArtifactRef): Record<string, string | number> {
   const { mimeType, filename } = ref;
   const name = encodeURIComponent((filename ?? 'artifact').toWellFormed()).replaceAll(

@@ -1,8 +1,11 @@
-/** Erasures take long: a caller may request one step at a time and see the progress between steps. */
+/** Erasures take a long time, so a caller may request one step at a time and see the progress in between. */
 import { type ErasureOptions, type ErasureReport, isTidemarkError } from '@tidemark/core';
 import type { Answer } from '../http/answer.ts';
 
-/** Returns 200 with the removed counts when nothing is left, or 202 after a step if there may be more. */
+/**
+ * Runs one step of an erasure. Responds with 200 and the removed counts when nothing is left, or with 202 if there may
+ * be more to remove.
+ */
 export async function eraseStep(
   erase: (options: Pick<ErasureOptions, 'onProgress' | 'signal'>) => Promise<ErasureReport>,
 ): Promise<Answer> {
@@ -10,7 +13,7 @@ export async function eraseStep(
   let soFar: ErasureReport | undefined;
   const onProgress = (report: ErasureReport) => {
     soFar = structuredClone(report);
-    // Continue after an empty step: the next call would start with it again.
+    // Continues after an empty step, because the next call would otherwise begin with the same step.
     if (Object.keys(report.removed).length > 0) stop.abort();
   };
   try {

@@ -1,6 +1,6 @@
 /**
- * Which events of requests get an `eventId` from the store: those with an idempotency key. Without an id or a key, a
- * retried request would store the event twice (GEN-11).
+ * Decides which events in requests may get an `eventId` from the store: only events with an idempotency key. A retried
+ * request would store an event with neither an id nor a key twice (GEN-11).
  */
 import { isTidemarkError, type RunEventInput } from '@tidemark/core';
 import { eventRefusal } from '@tidemark/core/engine';
@@ -8,14 +8,14 @@ import { isPlainObject } from '@tidemark/core/portable';
 
 const RULE = 'a version 4 UUID, unless the event has an idempotencyKey or the request an Idempotency-Key header';
 
-/** Whether the store would make an id for the event although a retry could not be recognised. */
+/** Whether the store would create an id for the event although it could not recognise a retry. */
 function isUnidentified(event: RunEventInput): boolean {
   return isPlainObject(event) && event.eventId === undefined && event.idempotencyKey === undefined;
 }
 
 /**
- * Appends events unless one of them is unidentified. The store refuses those because of the `null`, together with their
- * other faults.
+ * Appends events. An event without an id or a key gets `null` as its id, so that the store refuses it together with the
+ * other faults of the request.
  */
 export async function appendIdentified<T>(
   events: readonly RunEventInput[],

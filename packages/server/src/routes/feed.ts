@@ -1,4 +1,4 @@
-/** Events of all runs: append to several runs at once, and the feed. */
+/** Events of all runs: appends to several runs at once, and the feed. */
 import type { FeedOptions } from '@tidemark/core';
 import { EVENT_STREAM } from '@tidemark/wire';
 import { FEED_ROUTES } from '@tidemark/wire/routes';
@@ -12,9 +12,9 @@ export const FEED_HANDLERS = bind(FEED_ROUTES, {
   'POST /v1/events': (call) => append(call, (event) => event),
   'GET /v1/events': async (call) => {
     const { store, query, hold, options, services } = call;
-    const { cursor, limit, unreadable } = query;
+    const { cursor, limit, unreadable, notices } = query;
     const filter = filterOf(query);
-    const shown = unreadable === undefined ? { filter } : { filter, unreadable };
+    const shown = { filter, notices: notices === true, ...(unreadable === undefined ? {} : { unreadable }) };
     if (!wants(call, EVENT_STREAM)) {
       const wait = waitOf(query);
       const waiting = wait > 0 ? { wait, ...(hold ? { signal: hold.signal } : {}) } : {};

@@ -7,7 +7,7 @@ import { Refusal } from '../http/refusal.ts';
 import { sendMetrics } from '../metrics.ts';
 import { bind } from './route.ts';
 
-/** Capabilities that do not work over HTTP: transactions, projections and codecs are objects of one process. */
+/** Capabilities that do not work over HTTP, because transactions, projections and codecs are objects in one process. */
 const LOCAL_ONLY = { 'runs.transactions': false, 'runs.inlineProjections': false, payloadCodec: false };
 
 const ERRORS_PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Tidemark errors</title>
@@ -48,7 +48,8 @@ export const INFO_HANDLERS = bind(INFO_ROUTES, {
     return json(status === null ? { running: false } : { running: true, ...status });
   },
   'GET /v1/doctor': async ({ store, principal, query, options }) => {
-    // It names files and settings of the machine, which tenants must not see.
+    // Only operators get the whole report, because it contains files and settings of the machine, which tenants must
+    // not see.
     if (principal.tenantId === null) return json(await store.doctor({ ...options, ...query }));
     throw new Refusal(403, 'FORBIDDEN', 'Only an operator may ask the doctor', { field: 'tenant', rule: 'none' });
   },

@@ -1,4 +1,4 @@
-/** Jobs: enqueue, claim, the calls of a worker that holds a job, and the calls of a sweeper. */
+/** Job routes: enqueue, claim, the calls of workers that hold a job, and the calls of sweepers. */
 import type { JobRef, ParkUntil } from '@tidemark/core';
 import { JOB_ROUTES } from '@tidemark/wire/routes';
 import { created, json, NOTHING } from '../http/answer.ts';
@@ -53,7 +53,7 @@ export const JOB_HANDLERS = bind(JOB_ROUTES, {
   },
   'POST /v1/jobs/{taskType}/{taskId}/park': async (call) => {
     const { until, delay } = call.body;
-    // The store checks that exactly one of them is given.
+    // The store checks that exactly one of `until` and `delay` is given.
     return json(await call.store.jobs.park(claimOf(call), { until, delay } as ParkUntil, call.options));
   },
   'POST /v1/jobs/{taskType}/{taskId}/wake': async (call) => {

@@ -1,7 +1,9 @@
 /** Records: whole records, single fields, conditional writes, scans and watches. */
-import { type KvRecord, type KvSwap, type ScanFilter, TidemarkError } from '@tidemark/core';
+import { type KvOperation, type KvRecord, type KvSwap, type ScanFilter, TidemarkError } from '@tidemark/core';
 import { EVENT_STREAM } from '@tidemark/wire';
 import { KV_ROUTES } from '@tidemark/wire/routes';
+import { scopeMissing } from '../auth/admission.ts';
+import { allows } from '../auth/scopes.ts';
 import { type ANSWERED, json, mapInSlices } from '../http/answer.ts';
 import { matchOf, tagOf, wantsAbsent } from '../http/conditions.ts';
 import { bytesToWire, fieldsOfWire, filterOfWire, recordToWire, valueOfWire } from '../http/record-values.ts';
@@ -21,6 +23,14 @@ export const KV_HANDLERS = bind(KV_ROUTES, {
     const { prefix, ...range } = body;
     return json(await store.kv.deletePrefix(prefix, { ...options, ...range }));
   },
+  'POST /v1/kv-batch': async ({ store, principal, body: { operations, requestId }, options }) => {
+    const deletes = operations.some(({ op }) => op === 'delete');
+    if (deletes && !allows(principal.scopes, 'kv:delete')) throw scopeMissing('kv:delete');
+    const result = await store.kv.batch(operations.map(operationOfWire), { ...options, requestId });
+    if (result.written) return json(result);
+    const { record, ...unmet } = result.unmet;
+    return json({ written: false, unmet: { ...unmet, record: record && recordToWire(record) } });
+  },
   'POST /v1/kv-lookup': async ({ store, body, options }) => {
     const records = await store.kv.getMany(body.keys, options);
     return json({ items: await mapInSlices(records, (record) => record && recordToWire(record)) });
@@ -31,22 +41,24 @@ export const KV_HANDLERS = bind(KV_ROUTES, {
     throw new Refusal(404, 'NOT_FOUND', 'There is no such record');
   },
   'PUT /v1/kv/{key}': async ({ store, params, body, options, request }) => {
-    const { ttl, requestId } = body;
+    const { ttl, sealed, requestId } = body;
     const fields = fieldsOfWire(body.fields, 'fields');
-    if (!wantsAbsent(request)) return json(await store.kv.put(params.key, fields, { ...options, ttl, requestId }));
-    const swap: KvSwap = { expectedRevision: 0, set: fields, requestId, ...(ttl === undefined ? {} : { ttl }) };
+    if (!wantsAbsent(request))
+      return json(await store.kv.put(params.key, fields, { ...options, ttl, sealed, requestId }));
+    const swap: KvSwap = { expectedRevision: 0, set: fields, sealed, requestId, ...(ttl === undefined ? {} : { ttl }) };
     const { swapped, record } = await store.kv.swap(params.key, swap, options);
     if (!swapped) throw preconditionFailed(record);
     return json({ written: true, revision: record?.revision ?? null });
   },
   'PATCH /v1/kv/{key}': async ({ store, params, body, options, request }) => {
-    const { ifExists, requestId } = body;
+    const { ifExists, sealed, requestId } = body;
     const fields = fieldsOfWire(body.fields, 'fields');
     const expectedRevision = matchOf(request);
     if (expectedRevision === undefined) {
-      return json(await store.kv.setFields(params.key, fields, { ...options, ifExists, requestId }));
+      return json(await store.kv.setFields(params.key, fields, { ...options, ifExists, sealed, requestId }));
     }
-    const { swapped, record } = await store.kv.swap(params.key, { expectedRevision, set: fields, requestId }, options);
+    const swap: KvSwap = { expectedRevision, set: fields, sealed, requestId };
+    const { swapped, record } = await store.kv.swap(params.key, swap, options);
     if (!swapped) throw preconditionFailed(record);
     return json({ written: true, revision: record?.revision ?? null });
   },
@@ -58,17 +70,17 @@ export const KV_HANDLERS = bind(KV_ROUTES, {
     throw new Refusal(404, 'NOT_FOUND', 'There is no such field');
   },
   'PUT /v1/kv/{key}/fields/{field}': async ({ store, params, body, options }) => {
-    const { ifExists, requestId } = body;
+    const { ifExists, sealed, requestId } = body;
     const value = valueOfWire(body.value, 'value');
-    return json(await store.kv.setField(params.key, params.field, value, { ...options, ifExists, requestId }));
+    return json(await store.kv.setField(params.key, params.field, value, { ...options, ifExists, sealed, requestId }));
   },
   'POST /v1/kv/{key}/fields/{field}/compare-and-swap': async ({ store, params, body, options }) => {
     const [expected, next] = (['expected', 'next'] as const).map((name) => {
       const value = body[name];
       return value === null ? null : valueOfWire(value, name);
     });
-    const { requestId } = body;
-    const swapping = { ...options, requestId };
+    const { sealed, requestId } = body;
+    const swapping = { ...options, sealed, requestId };
     return json({
       swapped: await store.kv.compareAndSwap(params.key, params.field, expected!, next!, swapping),
     });
@@ -83,6 +95,17 @@ export const KV_HANDLERS = bind(KV_ROUTES, {
   'POST /v1/kv/{key}/touch': async ({ store, params, body: { ttl, requestId }, options }) =>
     json({ touched: await store.kv.touch(params.key, ttl, { ...options, requestId }) }),
 });
+
+/** The store refuses members that do not belong to the operation. */
+function operationOfWire(
+  { fields, expected, ...rest }: CallOf<'POST /v1/kv-batch'>['body']['operations'][number],
+  at: number,
+): KvOperation {
+  const operation: Record<string, unknown> = rest;
+  if (fields !== undefined) operation.fields = fieldsOfWire(fields, `operations[${at}].fields`);
+  if (expected !== undefined) operation.expected = fieldsOfWire(expected, `operations[${at}].expected`);
+  return operation as unknown as KvOperation;
+}
 
 async function scan(
   { store, options }: Pick<Call, 'store' | 'options'>,

@@ -1,4 +1,4 @@
-/** Shared by live reads: where a stream resumes, and how long a long poll waits. */
+/** Helpers for live reads. They determine where a stream resumes, and how long a long poll waits. */
 import { invalidArgument } from '@tidemark/core';
 import { LAST_EVENT_ID_HEADER } from '@tidemark/wire';
 import type { LiveQuery } from '@tidemark/wire/routes';
@@ -7,17 +7,20 @@ import type { Subscription } from '../streams/event-stream.ts';
 import type { Call } from './route.ts';
 
 const LONGEST_WAIT_MS = 60_000;
-/** Memory of a stream besides its socket, and of each of its topics. */
+/** The memory of a stream in addition to its socket, and the memory of each of its topics. */
 const STREAM_BYTES = 8 * 1024;
 const TOPIC_BYTES = 2 * 1024;
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 };
 
-/** Returns where a stream resumes. The last event received wins over the cursor of the first request. */
+/** Returns where a stream resumes. The id of the last received event takes precedence over the cursor in the query. */
 export function lastEventIdOf({ request, query }: Call<LiveQuery>): string | undefined {
   return (request.headers[LAST_EVENT_ID_HEADER] as string | undefined) ?? query.lastEventId;
 }
 
-/** Opens a live stream of topics within the caller's limits. Its memory is reserved for the tenant until it ends. */
+/**
+ * Opens a live stream of topics within the caller's limits. Reserves the memory of the stream for its tenant until the
+ * stream ends.
+ */
 export function openStream(call: Call<unknown>, subscriptions: readonly Subscription[]): typeof ANSWERED {
   const { store, principal, response, services } = call;
   const memory = services.memory.lease(store.info.tenantId ?? null);

@@ -1,7 +1,7 @@
 /**
- * Quarantined runs. A caller that may read runs may list its own damaged runs. Releasing takes the scope `admin`, as
- * removing and redacting do: it decides which events every consumer of the run receives next. Releases are in the audit
- * log.
+ * Quarantined runs. A caller that may read runs may list its own damaged runs. Like removing and redacting, releasing a
+ * run requires the scope `admin`, because a release decides which events all consumers of the run receive next.
+ * Releases are recorded in the audit log.
  */
 import { QUARANTINE_ROUTES } from '@tidemark/wire/routes';
 import { json } from '../http/answer.ts';

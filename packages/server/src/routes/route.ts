@@ -1,6 +1,6 @@
-/** The arguments of route handlers, and how handlers are bound to the table of routes. */
+/** The arguments of route handlers, and the function that binds handlers to the table of routes. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { CallOptions, Store } from '@tidemark/core';
+import type { ArtifactRef, CallOptions, Store } from '@tidemark/core';
 import type { BodyOf, Method, ParamsOf, QueryOf, RouteDeclaration, RouteName, Routes } from '@tidemark/wire/routes';
 import type { Hold } from '../auth/holds.ts';
 import type { RouteScope } from '../auth/scopes.ts';
@@ -22,42 +22,44 @@ export interface Services {
   readonly shares: Shares;
   readonly work: Work;
   readonly cursors: FeedCursors;
-  /** `null` without auth: callers cannot be told apart. */
+  /** Absent (`null`) without auth, because callers then cannot be distinguished. */
   readonly callers: Callers | null;
   readonly metrics: Metrics;
   readonly limits: Limits;
   readonly memory: MemoryBudget;
   /** The OpenAPI document. */
   readonly document: object;
-  /** Returns why the server is not ready, or `null`. */
+  /** Returns why the server is not ready, or `null` if it is ready. */
   notReady(): Promise<string | null>;
   readonly loops: ServerLoops;
+  /** Returns a URL to which a download may be redirected, or `null`. */
+  downloadUrl(tenantId: string, ref: ArtifactRef, options: CallOptions): Promise<string | null>;
 }
 
 /** One request to a route. */
 export interface Call<Query = unknown, Body = unknown, Params = unknown> {
-  /** Confined to the caller's tenant, if it has one. */
+  /** The store, confined to the caller's tenant if it has one. */
   readonly store: Store;
   readonly principal: Principal;
   /** Set if the request may be long-lived and the credential may end. */
   readonly hold: Hold | null;
-  /** The ids of the path. */
+  /** The ids in the path. */
   readonly params: Readonly<Params>;
   readonly query: Query;
   readonly body: Body;
-  /** The time limit requested by the caller. */
+  /** The options of store calls, with the time limit that the caller requested. */
   readonly options: CallOptions;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly services: Services;
-  /** Memory reserved by the request; released when it is answered. */
+  /** The memory that the request has reserved. Released when the response is complete. */
   readonly memory: MemoryLease;
 }
 
 /** A route of the table with its handler. */
 export interface Route extends RouteDeclaration {
   method: Method;
-  /** With parameters in braces: `/v1/runs/{runId}/events`. */
+  /** The path with parameters in braces: `/v1/runs/{runId}/events`. */
   path: string;
   scope: RouteScope | null;
   handle(call: Call<never, never, never>): Promise<Answer | typeof ANSWERED> | Answer | typeof ANSWERED;

@@ -1,4 +1,4 @@
-/** Moving runs out of the store and back: export, archive, restore. */
+/** Routes that move runs out of the store and back: export, archive and restore. */
 import type { RunPart } from '@tidemark/core';
 import { RUN_ARCHIVE_ROUTES } from '@tidemark/wire/routes';
 import { whileHeld } from '../auth/holds.ts';
@@ -8,7 +8,7 @@ import { Refusal } from '../http/refusal.ts';
 import { paced } from '../limits/pacing.ts';
 import { bind, type Call } from './route.ts';
 
-/** A line fits at least this many events of maximum size, even when escaped and encoded. */
+/** A line has room for at least this many events of maximum size, even when they are escaped and encoded. */
 const LEAST_EVENTS = 4;
 
 export const RUN_ARCHIVE_HANDLERS = bind(RUN_ARCHIVE_ROUTES, {
@@ -20,7 +20,7 @@ export const RUN_ARCHIVE_HANDLERS = bind(RUN_ARCHIVE_ROUTES, {
   'POST /v1/restores': async (call) => {
     const { store, query, options, principal, hold } = call;
     const { overDeleted } = query;
-    // Undecodable payloads would stop the operator's feed: only the operator may restore them.
+    // Only operators may restore payloads that cannot be decoded, because such payloads stop the operator's feed.
     const keepEncoded = query.keepEncoded === true && principal.tenantId === null;
     const restoring = { ...options, overDeleted, keepEncoded };
     return json(await store.runs.restoreRun(whileHeld(hold, partsOf(call)), restoring));
@@ -39,7 +39,7 @@ export const RUN_ARCHIVE_HANDLERS = bind(RUN_ARCHIVE_ROUTES, {
   },
 });
 
-/** Yields the parts of a run one at a time. Each is reserved until the store has taken it. */
+/** Yields the parts of a run one at a time. The memory of a part is reserved until the store has processed it. */
 async function* partsOf({ request, store, services, memory }: Call): AsyncGenerator<RunPart> {
   const { bodyBytes, bodyMembers } = services.limits;
   const lineBytes = Math.max(bodyBytes, LEAST_EVENTS * store.info.limits.eventPayloadBytes);

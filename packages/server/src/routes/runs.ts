@@ -1,9 +1,10 @@
 /** Runs as a whole: lists, snapshots, integrity, forks, removal. */
-import type { ListRunsOptions } from '@tidemark/core';
+import type { ListRunsOptions, RunFilter } from '@tidemark/core';
 import { RUN_ROUTES } from '@tidemark/wire/routes';
 import { json } from '../http/answer.ts';
 import { matchOf, tagOf } from '../http/conditions.ts';
 import { Refusal } from '../http/refusal.ts';
+import { lifeOf } from './lives.ts';
 import { bind } from './route.ts';
 
 export const RUN_HANDLERS = bind(RUN_ROUTES, {
@@ -11,21 +12,35 @@ export const RUN_HANDLERS = bind(RUN_ROUTES, {
     const { tenant: _, ...filter } = query as ListRunsOptions & { tenant?: string };
     return json(await store.runs.listRuns({ ...options, ...filter }));
   },
+  'GET /v1/run-count': async ({ store, query, options }) => {
+    const { tenant: _, ...filter } = query as RunFilter & { tenant?: string };
+    return json(await store.runs.countRuns({ ...options, ...filter }));
+  },
   'GET /v1/runs/{runId}': async ({ store, params, query, options }) => {
-    const { tenantId } = query;
-    const snapshot = await store.runs.getSnapshot(params.runId, { ...options, tenantId });
+    const { tenantId, life } = query;
+    const snapshot = await store.runs.getSnapshot(params.runId, { ...options, tenantId, life: lifeOf(life) });
     if (snapshot) return json(snapshot, { etag: tagOf(snapshot.lastEventSeq) });
     throw new Refusal(404, 'RUN_NOT_FOUND', 'There is no such run', { runId: params.runId });
   },
   'DELETE /v1/runs/{runId}': async ({ store, params, query, options, request }) => {
-    const { tenantId } = query;
+    const { tenantId, life } = query;
     const expectedSeq = matchOf(request);
-    const removing = { ...options, tenantId, ...(expectedSeq === undefined ? {} : { expectedSeq }) };
+    const removing = {
+      ...options,
+      tenantId,
+      life: lifeOf(life),
+      ...(expectedSeq === undefined ? {} : { expectedSeq }),
+    };
     return json({ deleted: await store.runs.deleteRun(params.runId, removing) });
   },
   'GET /v1/runs/{runId}/snapshot': async ({ store, params, query, options }) => {
-    const { tenantId, atSeq } = query;
-    const snapshot = await store.runs.projectSnapshot(params.runId, { ...options, tenantId, atSeq });
+    const { tenantId, atSeq, life } = query;
+    const snapshot = await store.runs.projectSnapshot(params.runId, {
+      ...options,
+      tenantId,
+      atSeq,
+      life: lifeOf(life),
+    });
     return json(snapshot, { etag: tagOf(snapshot.lastEventSeq) });
   },
   'POST /v1/runs/{runId}/snapshot/refresh': async ({ store, params, query, options }) => {
@@ -37,11 +52,11 @@ export const RUN_HANDLERS = bind(RUN_ROUTES, {
     return json({ marked: await store.runs.markStale(params.runId, { ...options, tenantId }) });
   },
   'GET /v1/runs/{runId}/head': async ({ store, params, query, options }) => {
-    const { tenantId } = query;
-    const position = await store.runs.position(params.runId, { ...options, tenantId });
+    const { tenantId, life: wanted } = query;
+    const position = await store.runs.position(params.runId, { ...options, tenantId, life: lifeOf(wanted) });
     if (!position) return json({ seq: 0, rewrites: 0 }, { etag: tagOf(0) });
-    const { lastEventSeq: seq, rewrites } = position;
-    return json({ seq, rewrites, tenantId: position.tenantId }, { etag: tagOf(seq) });
+    const { lastEventSeq: seq, rewrites, life } = position;
+    return json({ seq, rewrites, tenantId: position.tenantId, life }, { etag: tagOf(seq) });
   },
   'GET /v1/runs/{runId}/integrity': async ({ store, params, query, options }) => {
     const { tenantId } = query;

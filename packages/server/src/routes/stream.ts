@@ -11,7 +11,7 @@ import { bind, type Call } from './route.ts';
 
 const MOST_TOPICS = 50;
 
-/** Scopes of the topics, besides the scope of the stream itself. */
+/** The scopes that topics require, in addition to the scope of the stream itself. */
 const SCOPES_OF: Readonly<Record<string, RouteScope>> = {
   runs: 'runs:read',
   events: 'runs:read',
@@ -35,7 +35,7 @@ export const STREAM_HANDLERS = bind(STREAM_ROUTES, {
   },
 });
 
-/** Refuses a topic without its scope, and ends the stream when the caller loses the scope. */
+/** Refuses a topic if the caller lacks its scope, and ends the stream if the caller loses the scope later. */
 function demandScope({ principal, hold }: Call, scope: RouteScope | undefined): void {
   if (scope === undefined) return;
   if (!allows(principal.scopes, scope)) throw scopeMissing(scope);
@@ -51,7 +51,7 @@ function topicOf(call: Call, name: string): TopicName {
     if (name === 'events') return feedTopic(store, {}, services.cursors);
     const id = segment === undefined ? undefined : idOfSegment(segment, 'topics');
     if (id !== undefined && kind === 'kv') return kvTopic(store, id);
-    if (id && kind === 'runs') return runTopic(services.hub.hints, store, id, undefined);
+    if (id && kind === 'runs') return runTopic(services.hub.hints, store, id, {});
     if (id && kind === 'sessions') return updatesTopic(store, id, undefined);
   }
   throw invalidArgument('topics', TOPICS_RULE, name);

@@ -1,6 +1,7 @@
 /**
- * Server-sent events for one reader, from one or several topics. While the reader's socket is full nothing is read for
- * it: it holds at most a page, after a while only its cursor, and resumes from there.
+ * Server-sent events for one reader, from one or several topics. While the reader's socket is full, the server reads
+ * nothing for the reader. It then keeps at most a page, and after a while only the reader's cursor, from which the
+ * stream resumes.
  */
 import type { ServerResponse } from 'node:http';
 import { CAUGHT_UP_EVENT, END_EVENT, EVENT_STREAM, PROBLEM_EVENT, RESET_EVENT } from '@tidemark/wire';
@@ -17,7 +18,7 @@ export const STREAM_HEAD = {
   'x-content-type-options': 'nosniff',
 };
 
-/** A topic to read, the cursor to start after, and its name in a stream of several topics. */
+/** A topic to read, the cursor to start after, and the name of the topic in a stream of several topics. */
 export interface Subscription {
   topic: Topic;
   after: string | null;
@@ -33,7 +34,10 @@ class Reading implements Waiter {
   /** Whether there may be more to read. */
   isBehind = true;
   #isReading = false;
-  /** Items that were read and not yet written: reading them again for every few events would cost far more. */
+  /**
+   * Items that were read but not written yet. They are kept, because reading them again whenever the socket accepts a
+   * few events would cost far more.
+   */
   #kept: readonly StreamItem[] = [];
   #nextKept = 0;
   #isCaughtUp = false;
@@ -50,7 +54,7 @@ class Reading implements Waiter {
     void this.pump();
   }
 
-  /** Reads and writes until there is no more, or the socket is full. */
+  /** Reads and writes until there is nothing more to read or the socket is full. */
   async pump(): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;
@@ -103,7 +107,7 @@ class Reading implements Waiter {
   }
 }
 
-/** Returns at least one item, and no more than may be kept. */
+/** Returns the first items, at least one and no more than may be kept. */
 function beginningOf(items: readonly StreamItem[]): readonly StreamItem[] {
   let characters = 0;
   const end = items.findIndex(({ data }) => {
@@ -157,27 +161,32 @@ export class EventStream {
     return this.write(`id: ${this.#position()}\nevent: ${item.event}\ndata: ${data}\n\n`);
   }
 
-  /** Reports that all stored items were sent; the following ones are new. */
+  /** Reports that all stored items were sent and that the items that follow are new. */
   sendCaughtUp(reading: Reading): void {
     const data = reading.name === undefined ? '{}' : JSON.stringify({ topic: reading.name });
     const id = reading.name === undefined ? reading.cursor : this.#position();
     this.write(`${id === null ? '' : `id: ${id}\n`}event: ${CAUGHT_UP_EVENT}\ndata: ${data}\n\n`);
   }
 
-  /** Keeps proxies and readers from treating silence as an end. Readers with a full socket keep only their cursor. */
+  /**
+   * Prevents proxies and readers from treating silence as the end of the stream. Readers with a full socket keep only
+   * their cursor.
+   */
   beat(): void {
     if (this.isFull) for (const reading of this.#readings) reading.letGo();
     else this.write(':\n\n');
   }
 
-  /** Ends the stream with an error. The reader resumes after its last id if that may help. */
+  /** Ends the stream with an error. The reader resumes after its last id, unless resuming cannot help. */
   fail(error: unknown): void {
     this.write(`event: ${PROBLEM_EVENT}\ndata: ${JSON.stringify(problemOf(error, this.#response))}\n\n`);
     this.#response.end();
     this.#end();
   }
 
-  /** Ends the stream because the server stops. The reader resumes after its last id, here or elsewhere. */
+  /**
+   * Ends the stream because the server is stopping. The reader resumes after its last id, on this server or on another.
+   */
   finish(): void {
     this.write(`event: ${END_EVENT}\ndata: {}\n\n`);
     this.#response.end();

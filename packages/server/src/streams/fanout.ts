@@ -4,7 +4,10 @@
  */
 import type { Waiter } from './source.ts';
 
-/** Readers woken per turn of the event loop: of all tenants, and of one tenant in a row. */
+/**
+ * The number of readers that are woken per turn of the event loop, and the number that are woken consecutively per
+ * tenant.
+ */
 const WOKEN_AT_ONCE = 64;
 const WOKEN_IN_A_ROW = 8;
 
@@ -18,7 +21,7 @@ export class Fanout {
   readonly #jobs = new Map<string, Job[]>();
   #isScheduled = false;
 
-  /** Wakes all waiters, the first ones immediately, and calls `done` after the last. */
+  /** Wakes all waiters, the first of them immediately, and calls `done` after the last waiter. */
   wake(account: string, waiters: readonly Waiter[], done: () => void): void {
     const jobs = this.#jobs.get(account) ?? [];
     jobs.push({ waiters, next: 0, done });
@@ -33,7 +36,7 @@ export class Fanout {
       const [account, jobs] = this.#jobs.entries().next().value!;
       left -= this.#wakeSome(jobs[0]!);
       if (jobs[0]!.next >= jobs[0]!.waiters.length) jobs.shift()!.done();
-      // A tenant with more waiters moves to the end.
+      // A tenant with more waiters moves to the end of the queue.
       this.#jobs.delete(account);
       if (jobs.length > 0) this.#jobs.set(account, jobs);
     }
@@ -41,7 +44,7 @@ export class Fanout {
     else this.#isScheduled = false;
   }
 
-  /** Wakes some waiters. Returns their number, at least 1 so that empty jobs also end the turn. */
+  /** Wakes some waiters. Returns their number, but at least 1, so that jobs without waiters also end the turn. */
   #wakeSome(job: Job): number {
     const end = Math.min(job.next + WOKEN_IN_A_ROW, job.waiters.length);
     const began = job.next;

@@ -1,6 +1,7 @@
 /**
- * Feed cursors as tenants see them. An engine's cursor is a position among the events of all tenants; encrypting it
- * hides how many there are. The key is in the store, so that all its servers can read each other's cursors.
+ * Feed cursors as tenants see them. An engine's cursor is a position among the events of all tenants. Encryption hides
+ * how many events other tenants have. The key is in the store, so that all servers of the store can read each other's
+ * cursors.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { invalidArgument, type Store, TidemarkError, textOf } from '@tidemark/core';
@@ -10,7 +11,7 @@ const RECORD = 'server/cursor-key';
 const FIELD = 'key';
 const KEY_BYTES = 32;
 const IV_BYTES = 16;
-/** Cursors are padded to a multiple of this: otherwise their length would reveal the number of digits. */
+/** The length of a cursor is padded to a multiple of this, because it would otherwise reveal the number of digits. */
 const PAD_TO = 32;
 const PREFIX = 'c1.';
 
@@ -28,7 +29,7 @@ export class FeedCursors {
   readonly #acceptsOld: boolean;
   #secret: Promise<Buffer> | undefined;
 
-  /** `store` is `null` without tenants to hide positions from. */
+  /** `store` is `null` if there are no tenants from whom positions must be hidden. */
   constructor(store: Store | null, acceptsOld: boolean) {
     this.#store = store;
     this.#acceptsOld = acceptsOld;
@@ -45,7 +46,7 @@ export class FeedCursors {
   }
 }
 
-/** The first server of a store creates the key. A server that comes second uses the stored one. */
+/** Reads the key. The first server of a store creates the key; if another server was faster, its key is used. */
 async function readSecret(store: Store): Promise<Buffer> {
   const { kv } = store.forTenant(SYSTEM_TENANT);
   const made = { [FIELD]: randomBytes(KEY_BYTES).toString('base64') };
@@ -56,7 +57,10 @@ async function readSecret(store: Store): Promise<Buffer> {
   throw new TidemarkError('STORAGE_ERROR', 'The key of feed cursors is not one that Tidemark wrote');
 }
 
-/** Encrypts with an initialization vector derived from the cursor, so that the same cursor yields the same text. */
+/**
+ * Encrypts cursors with an initialization vector that is derived from the cursor, so that the same cursor always yields
+ * the same text.
+ */
 class TenantCipher implements CursorCipher {
   readonly #mac: Buffer;
   readonly #key: Buffer;

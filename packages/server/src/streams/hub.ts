@@ -1,4 +1,7 @@
-/** All live streams and their topics: shared waits, one heartbeat for all, and an end from which readers can resume. */
+/**
+ * All live streams and their topics. They share waits and one heartbeat. After a shutdown, readers can resume on
+ * another server.
+ */
 import type { ServerResponse } from 'node:http';
 import { Refusal } from '../http/refusal.ts';
 import { accountOf } from '../limits/account.ts';
@@ -14,10 +17,10 @@ import { Topic } from './topic.ts';
 
 const BEAT_MS = 15_000;
 
-/** A topic by its name. The source is opened when the topic has no reader yet. */
+/** A named topic. Its source is opened for the first reader. */
 export interface TopicName {
   key: string;
-  /** The tenant of the view it is read through; `null` is an operator's. */
+  /** The tenant of the view through which the topic is read; `null` for the operator's view. */
   tenantId: string | null;
   open(): StreamSource;
 }
@@ -31,7 +34,7 @@ export class Hub {
   readonly #fanout = new Fanout();
   readonly #mostStreams: number;
   readonly #timer: NodeJS.Timeout;
-  /** Topics without a reader at the last beat. They are kept for readers that reconnect. */
+  /** Topics that had no reader at the last heartbeat. They are kept for readers that reconnect. */
   #idle = new Set<string>();
   #isClosed = false;
 
@@ -57,7 +60,7 @@ export class Hub {
     if (this.#isClosed) throw new Refusal(503, 'UNAVAILABLE', 'The server is stopping');
     if (this.#streams.size >= this.#mostStreams)
       throw new Refusal(503, 'OVERLOADED', `${this.#mostStreams} streams are open already; close some`);
-    // A HEAD request would hold a stream to which nothing is ever written.
+    // A stream in response to a HEAD request would stay open without anything ever being written to it.
     if (response.req.method === 'HEAD') {
       response.writeHead(200, STREAM_HEAD).end();
       return;

@@ -1,12 +1,12 @@
 /**
- * The number of items of a topic to read at once: a hundred, or fewer if they are large, because a reader takes a
- * limited amount.
+ * Determines the number of items of a topic to read at once: a hundred, or fewer if the items are large, because a
+ * reader accepts a limited amount of data.
  */
 import type { StreamItem } from './source.ts';
 
 const MOST_ITEMS = 100;
 
-/** The amount a reader takes, and that may be kept for it, at a time. */
+/** The number of characters that a reader accepts, and that may be kept for it, at a time. */
 export const PAGE_CHARACTERS = 256 * 1_024;
 
 export class PageSize {
@@ -16,7 +16,7 @@ export class PageSize {
     return this.#items;
   }
 
-  /** Adjusts the size to the items of a page. */
+  /** Adjusts the size to the length of the items in a page. */
   learn(page: readonly StreamItem[]): void {
     if (page.length === 0) return;
     const characters = page.reduce((sum, { data }) => sum + data.length, 0);

@@ -1,6 +1,6 @@
 /**
- * Long polls: read, and while there is nothing new wait and read again until the time is up. A topic may also wake its
- * waiters without news, so a wake-up alone does not end the poll.
+ * Long polls: a poll reads and, if there are no new items, waits and reads again until the time is up. A topic may also
+ * wake its waiters when there are no new items, so being woken does not end the poll.
  */
 import type { ServerResponse } from 'node:http';
 import type { Waiter } from './source.ts';
@@ -8,7 +8,7 @@ import type { Topic } from './topic.ts';
 
 export interface Poll<Page> {
   topic: Topic;
-  /** The cursor after which nothing was found. */
+  /** The cursor after which the last read found nothing. */
   after: string | null;
   waitMs: number;
   response: ServerResponse;
@@ -17,7 +17,8 @@ export interface Poll<Page> {
 }
 
 /**
- * Returns the first non-empty page, or an empty one when the time is up, the caller is gone or the server is stopping.
+ * Returns the first page with items, or an empty page when the time is up, the caller has disconnected or the server is
+ * stopping.
  */
 export async function poll<Page>(
   { topic, after, waitMs, response, read, isEmpty }: Poll<Page>,
@@ -30,7 +31,7 @@ export async function poll<Page>(
   topic.add(waiter);
   try {
     for (;;) {
-      // Start waiting before the read, so that events stored in between are not missed.
+      // The wait starts before the read, so that events stored in between are not missed.
       const woken = waiter.next();
       const page = await read();
       const leftMs = until - performance.now();
@@ -61,7 +62,7 @@ class PollWaiter implements Waiter {
 
 async function atMost(woken: Promise<void>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  // A timer may fire up to a millisecond early.
+  // The timer may fire up to a millisecond early.
   const timeUp = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, Math.ceil(ms));
   });

@@ -1,12 +1,15 @@
 /**
- * Reads of topics, a few per tenant at a time: a store serves calls in order of arrival, and ten thousand topics that
- * read at once would make everyone wait.
+ * Limits the reads of topics to a few per tenant at a time. A store serves calls in order of arrival, so if ten
+ * thousand topics read at once, all tenants would have to wait.
  */
 import { COST, type Shares } from '../limits/shares.ts';
 import { Work } from '../limits/work.ts';
 import type { StreamPage } from './source.ts';
 
-/** Cost of a read against the tenant's work limit: about twenty reads at a time, or one while the process is busy. */
+/**
+ * The cost of a read, counted against the tenant's limit on work: about twenty reads at a time, or one while the
+ * process is busy.
+ */
 const IN_STORE = 7;
 
 export class Reads {

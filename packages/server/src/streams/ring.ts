@@ -1,4 +1,4 @@
-/** The latest changes of a source without history, so that a reader that reconnects can resume. */
+/** The latest changes of a source without history, kept so that a reader that reconnects can resume. */
 import { randomBytes } from 'node:crypto';
 import type { StreamItem, StreamPage } from './source.ts';
 
@@ -6,7 +6,7 @@ const MOST_ITEMS = 1_000;
 const MOST_CHARACTERS = 4_000_000;
 
 export class Ring {
-  /** Distinguishes cursors of this ring from those of another ring or an earlier server. */
+  /** Distinguishes the cursors of this ring from cursors of other rings and of earlier server processes. */
   readonly #epoch = randomBytes(6).toString('base64url');
   readonly #items: StreamItem[] = [];
   #first = 0;
@@ -22,7 +22,7 @@ export class Ring {
     }
   }
 
-  /** Returns the items after a cursor; without a cursor, an empty page. */
+  /** Returns the items after a cursor, or an empty page if no cursor is given. */
   read(after: string | null): StreamPage {
     const end = this.#first + this.#items.length;
     if (after === null) return { items: [], cursor: this.#cursorAt(end) };

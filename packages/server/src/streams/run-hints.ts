@@ -1,11 +1,11 @@
 /**
- * Notifications of new events in runs. The engine's hints cost an idle run only an entry in a list, so ten thousand
- * runs can be followed. A missed hint delays a reader by some seconds and never loses an event.
+ * Notifications of new events in runs. With the engine's hints, following an idle run costs only a list entry, so ten
+ * thousand runs can be followed. A missed hint delays a reader by a few seconds but never loses an event.
  */
 import type { Store } from '@tidemark/core';
 import { engineOf, type RunEngine, type RunKey } from '@tidemark/core/engine';
 
-/** How long to rely on hints alone: briefly at first, then longer while nothing arrives. */
+/** How long to rely on hints alone before the run is read again. This time grows while nothing arrives. */
 const FIRST_LOOK_MS = 500;
 const LONGEST_LOOK_MS = 15_000;
 const LOOKS_APART_MS = 2;
@@ -18,7 +18,7 @@ export class RunHints {
     this.#engine = engineOf(store)?.runs ?? null;
   }
 
-  /** False for wrapped stores, whose engine is not accessible. */
+  /** Whether hints are available. They are not for wrapped stores, whose engine is not accessible. */
   get areAvailable(): boolean {
     return this.#engine !== null;
   }
@@ -29,7 +29,7 @@ export class RunHints {
     try {
       for (let lookMs = FIRST_LOOK_MS; !signal.aborted; ) {
         const deadline = Date.now() + this.#paced(lookMs);
-        // Start waiting before the read, so that events stored in between are not missed.
+        // The wait starts before the read, so that events stored in between are not missed.
         const woken = this.#engine!.waitForEvents(keyOf(), { signal, deadline });
         yield;
         await woken;
@@ -40,7 +40,10 @@ export class RunHints {
     }
   }
 
-  /** Limits the polling rate of thousands of followed runs to one read every few milliseconds. */
+  /**
+   * Returns the time until the next read, which limits polling for thousands of followed runs to one read every few
+   * milliseconds.
+   */
   #paced(lookMs: number): number {
     return Math.max(lookMs, Math.min(this.#followed * LOOKS_APART_MS, LONGEST_LOOK_MS));
   }

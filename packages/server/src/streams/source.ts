@@ -1,31 +1,34 @@
-/** The source of a stream: it can be read after a cursor and signals when to read again. */
+/** The source of a stream: a source can be read after a cursor, and signals when to read again. */
 
 /** One item of a stream. */
 export interface StreamItem {
-  /** Resumes after this item. */
+  /** The cursor with which a reader resumes after this item. */
   cursor: string;
-  /** The `event` of a server-sent event. */
+  /** The `event` field of a server-sent event. */
   event: string;
-  /** JSON text. */
+  /** The data as JSON text. */
   data: string;
-  /** Rendered event for a stream of a single topic, shared by all its readers. */
+  /** The event as rendered for a stream of a single topic, which all readers share. */
   text?: string;
 }
 
-/** The items after a cursor, up to a page. */
+/** At most a page of the items after a cursor. */
 export interface StreamPage {
   items: StreamItem[];
-  /** Where the next page starts; `null` while there is nothing to start after. */
+  /** Where the next page starts; `null` if there is no cursor yet. */
   cursor: string | null;
-  /** Whether items are missing: the cursor is too old, or of another server. */
+  /** Whether items are missing because the cursor is too old or comes from another server. */
   isReset?: boolean;
 }
 
 export interface StreamSource {
   read(after: string | null): Promise<StreamPage>;
-  /** Yields each time there may be more after the cursor, until aborted. The value does not matter. */
+  /**
+   * Yields each time there may be new items after the cursor, until the signal aborts. The yielded value has no
+   * meaning.
+   */
   follow(after: string | null, signal: AbortSignal): AsyncIterable<unknown>;
-  /** Follows from the first subscription on, because a source without history cannot be read later. */
+  /** Whether to follow from the first subscription on, because a source without history cannot be read later. */
   followsAtOnce?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * All readers of one source. They share one wait for news, and readers at the same cursor share the read: ten thousand
- * idle readers of a run cost one of each.
+ * All readers of one source. The readers share one wait for new items, and readers at the same cursor share one read.
+ * Ten thousand idle readers of a run therefore cost one wait and one read.
  */
 import { sleep } from '@tidemark/core/engine';
 import type { Fanout } from './fanout.ts';
@@ -9,7 +9,7 @@ import type { StreamPage, StreamSource, Waiter } from './source.ts';
 
 const RETRY_MS = 1_000;
 
-/** The account that pays for a topic's reads, and the queues they pass through. */
+/** The account that pays for a topic's reads, and the queues that the reads pass through. */
 export interface TopicContext {
   account: string;
   reads: Reads;
@@ -44,7 +44,7 @@ export class Topic {
     this.#waiters.delete(waiter);
   }
 
-  /** Returns the page after a cursor. Readers share a read in progress until there is news. */
+  /** Returns the page after a cursor. Readers share a read in progress until there are new items. */
   page(after: string | null): Promise<StreamPage> {
     const underWay = this.#pages.get(after);
     if (underWay) return underWay;
@@ -52,7 +52,7 @@ export class Topic {
     const page = reads
       .page(account, () => this.#source.read(after))
       .finally(() => {
-        // Readers that have not been woken yet will ask for the same page.
+        // Readers that have not been woken yet will request the same page.
         if (!this.#isWaking && this.#pages.get(after) === page) this.#pages.delete(after);
       });
     this.#pages.set(after, page);
@@ -76,7 +76,7 @@ export class Topic {
     try {
       for await (const _ of this.#source.follow(after, signal)) this.#wake();
     } catch {
-      // The readers get the same error when they read, and report it.
+      // The readers get the same error from their own reads and report it.
       await sleep(RETRY_MS, signal);
     }
     this.#isFollowing = false;
@@ -88,7 +88,7 @@ export class Topic {
       this.#isToWakeAgain = true;
       return;
     }
-    // An earlier read may have missed the news.
+    // An earlier read may have missed the new items.
     this.#pages.clear();
     this.#isWaking = true;
     this.#context.fanout.wake(this.#context.account, [...this.#waiters], () => {

@@ -1,7 +1,15 @@
 /** The topics: events of a run, the feed, updates of a session, changes of records, changes in the list of runs. */
 
-import { type FeedOptions, invalidArgument, type RunSummary, type Store } from '@tidemark/core';
+import {
+  type FeedItem,
+  invalidArgument,
+  type NoticeFeedOptions,
+  type NoticeItem,
+  type RunSummary,
+  type Store,
+} from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
+import { LIFE_MEMBER } from '@tidemark/wire';
 import { changeToWire } from '../http/record-values.ts';
 import type { CursorCipher, FeedCursors } from './feed-cursors.ts';
 import type { TopicName } from './hub.ts';
@@ -12,7 +20,7 @@ import type { StreamSource } from './source.ts';
 
 const LIST_PAUSE_MS = 1_000;
 
-/** A topic belongs to the tenant of its view. */
+/** Returns the key of a topic. A topic belongs to the tenant of its view. */
 function keyOf(store: Store, ...parts: unknown[]): string {
   return JSON.stringify([tenantOf(store), ...parts]);
 }
@@ -21,18 +29,23 @@ function tenantOf(store: Store): string | null {
   return store.info.tenantId ?? null;
 }
 
-/** Events of one run; cursors are sequences. */
-export function runTopic(hints: RunHints, store: Store, runId: string, tenantId: string | undefined): TopicName {
+/** A topic of the events of one run, or of one life of a run. Its cursors are sequences. */
+export function runTopic(
+  hints: RunHints,
+  store: Store,
+  runId: string,
+  { tenantId, life }: { tenantId?: string | undefined; life?: number | undefined },
+): TopicName {
   const { runs } = store;
   const size = new PageSize();
   let owner = tenantId ?? store.info.tenantId;
   const keyOfRun = () => (owner === undefined ? null : { tenantId: owner, runId });
   return {
     tenantId: tenantOf(store),
-    key: keyOf(store, 'run', tenantId, runId),
+    key: keyOf(store, 'run', tenantId, runId, life),
     open: () => ({
       async read(after) {
-        const events = await runs.fetchEvents(runId, { tenantId, afterSeq: seqOf(after), limit: size.items });
+        const events = await runs.fetchEvents(runId, { tenantId, life, afterSeq: seqOf(after), limit: size.items });
         owner ??= events[0]?.tenantId;
         const items = events.map((it) => ({ cursor: String(it.runSeq), event: 'run.event', data: JSON.stringify(it) }));
         size.learn(items);
@@ -41,7 +54,7 @@ export function runTopic(hints: RunHints, store: Store, runId: string, tenantId:
       follow: (after, signal) =>
         hints.areAvailable
           ? hints.follow(keyOfRun, signal)
-          : runs.tail(runId, { tenantId, afterSeq: seqOf(after), signal }),
+          : runs.tail(runId, { tenantId, life, afterSeq: seqOf(after), signal }),
     }),
   };
 }
@@ -61,10 +74,13 @@ function decoded(cursor: string): string {
   }
 }
 
-/** Events of all runs. Cursors are feed cursors as the tenant may see them, encoded to fit in one line. */
+/**
+ * A topic of the events of all runs. Its cursors are feed cursors in the form that the tenant may see, encoded to fit
+ * in one line.
+ */
 export function feedTopic(
   store: Store,
-  shown: Pick<FeedOptions, 'filter' | 'unreadable'>,
+  shown: Partial<Pick<NoticeFeedOptions, 'filter' | 'unreadable' | 'notices'>>,
   cursors: FeedCursors,
 ): TopicName {
   const { runs } = store;
@@ -81,14 +97,10 @@ export function feedTopic(
         const idOf = (cursor: string) => encodeURIComponent(cipher.hide(cursor));
         for (let at = after; ; ) {
           const page = await runs.feedPage({ ...from(cipher, at), limit: size.items });
-          const items = page.items.map(({ cursor, event, released }) => ({
-            cursor: idOf(cursor),
-            event: released ? 'run.released' : 'run.event',
-            data: JSON.stringify(event),
-          }));
+          const items = page.items.map((item) => ({ cursor: idOf(item.cursor), ...streamed(item) }));
           size.learn(items);
           const next = page.next === undefined ? at : idOf(page.next);
-          // A page whose events were all filtered out is not the end.
+          // If the filter dropped all events of a page, there may be more pages.
           if (items.length > 0 || next === at) return { items, cursor: next };
           at = next;
         }
@@ -101,7 +113,18 @@ export function feedTopic(
   };
 }
 
-/** Updates of a session, of all its tasks or of one. Cursors are encoded ids of updates. */
+/** Returns the type and data of an item of the feed in an event stream. */
+function streamed(item: FeedItem | NoticeItem): { event: string; data: string } {
+  if ('notice' in item) return { event: 'run.notice', data: JSON.stringify(item.notice) };
+  const { event, life, released } = item;
+  const data = JSON.stringify(life === undefined ? event : { ...event, [LIFE_MEMBER]: life });
+  return { event: released ? 'run.released' : 'run.event', data };
+}
+
+/**
+ * A topic of the updates of a session, either of all its tasks or of a single task. Its cursors are encoded ids of
+ * updates.
+ */
 export function updatesTopic(store: Store, sessionId: string, taskId: string | undefined): TopicName {
   const { agents } = store;
   const size = new PageSize();
@@ -128,7 +151,7 @@ export function updatesTopic(store: Store, sessionId: string, taskId: string | u
   };
 }
 
-/** Changes of records under a prefix, from the first subscription on. */
+/** A topic of changes of records under a prefix, from the first subscription on. */
 export function kvTopic(store: Store, prefix: string): TopicName {
   const changes = (signal: AbortSignal) => store.kv.watch(prefix, { signal });
   return {
@@ -139,8 +162,8 @@ export function kvTopic(store: Store, prefix: string): TopicName {
 }
 
 /**
- * Runs that are new or have new events, from the first subscription on. Several events in quick succession are reported
- * once.
+ * A topic of runs that are new or have new events, from the first subscription on. Several events in quick succession
+ * are reported as one change.
  */
 export function runListTopic(store: Store): TopicName {
   const changed = (signal: AbortSignal) => changedRuns(store, signal);
@@ -151,7 +174,7 @@ export function runListTopic(store: Store): TopicName {
   };
 }
 
-/** A source without history: received items are kept for a while. */
+/** Returns a source without history. Items are kept for a while after they were received. */
 function fromNowOn<T>(
   event: string,
   listen: (signal: AbortSignal) => AsyncIterable<T>,

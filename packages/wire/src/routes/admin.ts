@@ -4,6 +4,7 @@ import Type from 'typebox';
 import { PauseInfo } from '../schemas/agents.ts';
 import { Scope } from '../schemas/artifacts.ts';
 import { Id, Json, pageOf, pageQuery, shapeOf, Time } from '../schemas/common.ts';
+import { Life } from '../schemas/runs.ts';
 import { routes } from './route.ts';
 
 const STEP = { step: Type.Optional(Type.Boolean()) };
@@ -21,6 +22,7 @@ const RemovedRun = shapeOf<Contract.RemovedRun>()(
     kind: Type.Enum(['deleted', 'archived']),
     at: Time,
     location: Type.Optional(Type.String()),
+    life: Life,
   },
   { title: 'RemovedRun' },
 );
@@ -107,7 +109,7 @@ export const ADMIN_ROUTES = routes({
   },
   'POST /v1/admin/pauses': {
     scope: 'admin',
-    summary: 'Store a pause of another store: waiting for the same token, or consumed if it was consumed there',
+    summary: 'Store a pause from another store under the same token, as consumed if it was consumed there',
     query: Type.Object(TENANT),
     body: PauseContentSchema,
     storeChecksBody: true,

@@ -1,5 +1,5 @@
 /**
- * Artifacts: bytes as streams, references as JSON. Artifacts are served as downloads, so that a browser never runs
+ * Artifacts: bytes as streams, references as JSON. Artifacts are served as downloads, so that a browser never executes
  * them.
  */
 import type { JsonObject } from '@tidemark/core/portable';
@@ -40,7 +40,7 @@ export const ARTIFACT_ROUTES = routes({
     scope: 'artifacts:read',
     summary: 'Get the bytes of an artifact, or with Range one part of them',
     query: ACCESS,
-    answers: { 200: null, 206: null },
+    answers: { 200: null, 206: null, 307: null },
     produces: ['*/*'],
     problems: ['NOT_FOUND', 'CODEC_FAILED'],
     refusals: { 416: 'INVALID_ARGUMENT: the artifact has no byte in this range' },

@@ -1,4 +1,4 @@
-/** Events of all runs: append to several runs at once, and the feed. */
+/** Events of all runs: appends to several runs at once, and the feed. */
 import Type from 'typebox';
 import { EVENT_STREAM, LINES } from '../media-types.ts';
 import { EMPTY_LIST, wordOf } from '../schemas/common.ts';
@@ -29,6 +29,7 @@ export const FEED_ROUTES = routes({
       unreadable: Type.Optional(
         wordOf<'skip'>('skip: pass over events that cannot be decoded, instead of CODEC_FAILED'),
       ),
+      notices: Type.Optional(Type.Boolean({ description: 'true: notices between the events as well' })),
     }),
     answers: { 200: FeedPage },
     produces: [EVENT_STREAM],

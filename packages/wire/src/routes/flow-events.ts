@@ -16,7 +16,7 @@ export const FLOW_EVENT_ROUTES = routes({
   },
   'GET /v1/flow-events': {
     scope: 'agents:read',
-    summary: 'Read all events of a trace in order; without a trace, the events that belong to none',
+    summary: 'Read all events of a trace in order; without a trace, the events that have no trace',
     query: Type.Object({ traceId: Type.Optional(Id) }),
     answers: { 200: Type.Object({ items: Type.Array(StoredEventSchema) }) },
     produces: [LINES],

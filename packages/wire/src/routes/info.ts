@@ -45,7 +45,8 @@ export const INFO_ROUTES = routes({
   },
   'GET /metrics': {
     scope: 'metrics:read',
-    summary: 'Get counters and timings in the Prometheus text format; operators only, as they cover all tenants',
+    summary:
+      'Get counters and timings in the Prometheus text format; only for operators, because they cover all tenants',
     answers: { 200: null },
     produces: ['text/plain'],
   },
@@ -74,7 +75,8 @@ export const INFO_ROUTES = routes({
   },
   'GET /v1/loops': {
     scope: 'metrics:read',
-    summary: "Get the state of this server's projector and sweeper; operators only, as they work for all tenants",
+    summary:
+      "Get the state of this server's projector and sweeper; only for operators, because they work for all tenants",
     answers: { 200: LoopsReport },
   },
   'GET /v1/doctor': {

@@ -1,4 +1,4 @@
-/** Jobs: enqueue, claim, the calls of a worker that holds a job, and the calls of a sweeper. */
+/** Job routes: enqueue, claim, the calls of workers that hold a job, and the calls of sweepers. */
 import type { ListedJobState } from '@tidemark/core/portable';
 import Type from 'typebox';
 import { pageOf, pageQuery, wordOf } from '../schemas/common.ts';
@@ -29,7 +29,7 @@ const HELD_PROBLEMS = ['CLAIM_LOST', 'OUTCOME_UNKNOWN'] as const;
 export const JOB_ROUTES = routes({
   'POST /v1/jobs': {
     scope: 'jobs:write',
-    summary: 'Enqueue a job; the same type and id returns the job already stored',
+    summary: 'Enqueue a job; if one with this type and id exists, return it',
     body: NewJobSchema,
     storeChecksBody: true,
     answers: { 201: Enqueued, 200: Enqueued },
@@ -100,7 +100,7 @@ export const JOB_ROUTES = routes({
   },
   'POST /v1/jobs/{taskType}/{taskId}/park': {
     scope: 'jobs:write',
-    summary: 'Return a claimed job to the queue until a time, without counting a retry',
+    summary: 'Return a claimed job to the queue until a given time, without counting a retry',
     body: Park,
     answers: { 200: Job },
     problems: HELD_PROBLEMS,

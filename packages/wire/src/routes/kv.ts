@@ -3,6 +3,8 @@ import Type from 'typebox';
 import { EVENT_STREAM } from '../media-types.ts';
 import { jsonParameter, pageOf, pageQuery, RequestId } from '../schemas/common.ts';
 import {
+  Batch,
+  BatchResult,
   CompareAndSwap,
   Counted,
   CountRecords,
@@ -37,7 +39,7 @@ const UNMET_CONDITION = { 412: 'CONFLICT: the record does not meet the condition
 export const KV_ROUTES = routes({
   'GET /v1/kv': {
     scope: 'kv:read',
-    summary: 'List records under a prefix in byte order of keys; live: changes from now on',
+    summary: 'List records under a prefix in byte order of keys; live, only new changes',
     query: pageQuery({
       lastEventId: LIVE_PARAMETERS.lastEventId,
       prefix: Type.Optional(Type.String()),
@@ -58,7 +60,7 @@ export const KV_ROUTES = routes({
   },
   'POST /v1/kv-count': {
     scope: 'kv:read',
-    summary: 'Count records under a prefix; `exact: false` means at least that many',
+    summary: 'Count records under a prefix; `exact: false` means that there are at least that many',
     readsList: true,
     body: CountRecords,
     answers: { 200: Counted },
@@ -69,6 +71,13 @@ export const KV_ROUTES = routes({
     body: DeletePrefix,
     answers: { 200: DeletedPrefix },
     problems: ['OUTCOME_UNKNOWN'],
+  },
+  'POST /v1/kv-batch': {
+    scope: 'kv:write',
+    summary: 'Write up to 25 records in one step, or none if a condition does not hold; a delete also needs kv:delete',
+    body: Batch,
+    answers: { 200: BatchResult },
+    problems: [...WRITE_PROBLEMS, 'UNSUPPORTED', 'CODEC_FAILED', 'CONFLICT'],
   },
   'POST /v1/kv-lookup': {
     scope: 'kv:read',
@@ -93,7 +102,7 @@ export const KV_ROUTES = routes({
   },
   'PATCH /v1/kv/{key}': {
     scope: 'kv:write',
-    summary: 'Write some fields, null removes one; with If-Match only while the record has that revision',
+    summary: 'Write some fields, where null removes one; with If-Match only if the record has that revision',
     body: PatchRecord,
     answers: { 200: WriteResult },
     problems: WRITE_PROBLEMS,
@@ -114,7 +123,7 @@ export const KV_ROUTES = routes({
   },
   'PUT /v1/kv/{key}/fields/{field}': {
     scope: 'kv:write',
-    summary: 'Write one field and keep the time to live',
+    summary: 'Write one field and keep the TTL',
     body: SetField,
     answers: { 200: WriteResult },
     problems: WRITE_PROBLEMS,
@@ -135,7 +144,7 @@ export const KV_ROUTES = routes({
   },
   'POST /v1/kv/{key}/touch': {
     scope: 'kv:write',
-    summary: 'Set a new time to live; null removes it',
+    summary: 'Set a new TTL; null removes it',
     body: Touch,
     answers: { 200: Touched },
     problems: ['OUTCOME_UNKNOWN'],

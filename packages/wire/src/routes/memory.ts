@@ -19,7 +19,8 @@ export const MEMORY_ROUTES = routes({
   },
   'PUT /v1/memory/{key}': {
     scope: 'agents:write',
-    summary: 'Save a memory state; with If-Match only over that version, with If-None-Match: * only if it is absent',
+    summary:
+      'Save a memory state; with If-Match only if it has that version, with If-None-Match: * only if it is absent',
     body: SaveMemory,
     storeChecksBody: true,
     answers: { 200: Type.Object({ version: Type.Integer() }) },
@@ -27,7 +28,7 @@ export const MEMORY_ROUTES = routes({
   },
   'DELETE /v1/memory/{key}': {
     scope: 'agents:delete',
-    summary: 'Remove a memory state; with If-Match only that version',
+    summary: 'Remove a memory state; with If-Match only if it has that version',
     query: Type.Object({ requestId: RequestId }),
     answers: { 200: Type.Object({ deleted: Type.Boolean() }) },
     problems: ['VERSION_CONFLICT', 'OUTCOME_UNKNOWN'],

@@ -1,4 +1,4 @@
-/** Parameters that several routes take. */
+/** Parameters that several routes accept. */
 import type { ErrorCode } from '@tidemark/core/portable';
 import Type, { type Static } from 'typebox';
 import { Id } from '../schemas/common.ts';
@@ -7,6 +7,14 @@ import { Id } from '../schemas/common.ts';
 export const TENANT_ID = {
   tenantId: Type.Optional(
     Type.String({ ...Id, description: 'The tenant of the run, if several tenants have a run with this id' }),
+  ),
+};
+
+/** Names the run and the life to which the call is confined. */
+export const RUN_LIFE = {
+  ...TENANT_ID,
+  life: Type.Optional(
+    Type.String({ description: 'Only the life of this number: in any other life, the run counts as unknown' }),
   ),
 };
 
@@ -21,7 +29,14 @@ export const LIVE_PARAMETERS = {
 export type LiveQuery = { [Name in keyof typeof LIVE_PARAMETERS]?: Static<(typeof LIVE_PARAMETERS)[Name]> };
 
 export const APPEND_PARAMETERS = {
-  expectedSeq: Type.Optional(Type.Integer({ description: 'Fail unless this is the last sequence; also as If-Match' })),
+  expectedSeq: Type.Optional(
+    Type.Integer({ description: 'Fail unless this is the last sequence; can also be sent as If-Match' }),
+  ),
+  life: Type.Optional(
+    Type.String({
+      description: 'The life of the run, default 1. `new` begins the next life of a deleted run; later appends name it',
+    }),
+  ),
   rejectInvalidTransitions: Type.Optional(Type.Boolean()),
 };
 
@@ -34,6 +49,7 @@ export const APPEND_PROBLEMS = [
   'TENANT_MISMATCH',
   'RUN_ARCHIVED',
   'RUN_DELETED',
+  'CONFLICT',
   'QUOTA_EXCEEDED',
   'STORAGE_FULL',
   'OUTCOME_UNKNOWN',

@@ -1,4 +1,4 @@
-/** Moving runs out of the store and back: export, archive, restore. */
+/** Routes that move runs out of the store and back: export, archive and restore. */
 import Type from 'typebox';
 import { LINES } from '../media-types.ts';
 import { Archive, RestoreResult } from '../schemas/runs.ts';

@@ -2,8 +2,8 @@
 import Type from 'typebox';
 import { EVENT_STREAM, LINES } from '../media-types.ts';
 import { pageOf, wordOf } from '../schemas/common.ts';
-import { AppendResult, EventOfRun, Redaction, RunEventRecord } from '../schemas/runs.ts';
-import { APPEND_PARAMETERS, APPEND_PROBLEMS, LIVE_PARAMETERS, TENANT_ID } from './parameters.ts';
+import { AppendResult, EventOfRun, Life, Redaction, RunEventRecord } from '../schemas/runs.ts';
+import { APPEND_PARAMETERS, APPEND_PROBLEMS, LIVE_PARAMETERS, RUN_LIFE, TENANT_ID } from './parameters.ts';
 import { routes } from './route.ts';
 
 export const RUN_EVENT_ROUTES = routes({
@@ -21,7 +21,7 @@ export const RUN_EVENT_ROUTES = routes({
     scope: 'runs:read',
     summary: 'Read the events of a run in order, or the newest first: a page, all as lines, or live',
     query: Type.Object({
-      ...TENANT_ID,
+      ...RUN_LIFE,
       ...LIVE_PARAMETERS,
       afterSeq: Type.Optional(Type.Integer()),
       beforeSeq: Type.Optional(Type.Integer({ description: 'Only events before this sequence' })),
@@ -30,7 +30,7 @@ export const RUN_EVENT_ROUTES = routes({
       ),
       limit: Type.Optional(Type.Integer()),
     }),
-    answers: { 200: pageOf(RunEventRecord) },
+    answers: { 200: Type.Intersect([pageOf(RunEventRecord), Type.Object({ life: Life })]) },
     produces: [LINES, EVENT_STREAM],
     problems: ['AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT', 'CODEC_FAILED'],
   },

@@ -1,4 +1,4 @@
-/** The table of routes agrees with the query encoder and the problem parser, which do not read it. */
+/** Checks that the table of routes agrees with the query encoder and the problem parser, which do not use the table. */
 import { describe, expect, it } from 'vitest';
 import { PROBLEM_DETAILS } from '../problems.ts';
 import { queryOf } from '../query.ts';
@@ -21,7 +21,7 @@ function kindOf(schema: object): string {
   return JSON_PARAMETER in schema ? 'json' : ((schema as { type?: string }).type ?? 'json');
 }
 
-/** Parameters that clients send in the body of another route or not at all. */
+/** Parameters that clients send in the body of another route or do not send at all. */
 const UNSENT = new Set(['filter', 'source']);
 
 const PARAMETERS = new Map(

@@ -19,9 +19,29 @@ export const StoredEvent = shapeOf<Contract.StoredEvent>()(
   { title: 'StoredEvent' },
 );
 export const RemoteBinding = shapeOf<Contract.RemoteBinding>()(
-  { traceId: Id, contextId: OptionalId, taskId: Id, agentUrl: Type.String() },
+  {
+    traceId: Id,
+    contextId: OptionalId,
+    taskId: Id,
+    agentUrl: Type.String(),
+    routerSessionId: OptionalId,
+    remoteSkill: OptionalId,
+    tenantId: OptionalId,
+    userId: OptionalId,
+    lastRemoteTaskId: OptionalId,
+    isTerminal: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+    metadata: Type.Optional(Json),
+  },
   { title: 'RemoteBinding' },
 );
+export const BindingQuery = shapeOf<Contract.BindingQuery>()({
+  routerSessionId: Id,
+  agentUrl: Type.String(),
+  remoteSkill: Id,
+  tenantId: OptionalId,
+  userId: OptionalId,
+});
+export const BindingKey = shapeOf<Contract.BindingKey>()({ traceId: Id, contextId: OptionalId, taskId: Id });
 export const PauseInfo = shapeOf<Contract.PauseInfo>()(
   {
     pauseId: Type.String(),
@@ -35,7 +55,7 @@ export const PauseInfo = shapeOf<Contract.PauseInfo>()(
   },
   { title: 'PauseInfo' },
 );
-/** The token is a secret: it is sent only in bodies. */
+/** The token is a secret, so it is sent only in bodies. */
 const Token = Type.String({ description: 'The pause token; never part of a URL' });
 export const SavePause = Type.Object({
   token: Token,

@@ -11,10 +11,10 @@ export const Duration = Type.Union([Type.Number(), Type.String()], {
   title: 'Duration',
   description: 'Milliseconds, or text such as 90s or 1h',
 });
-/** Any JSON. The store checks it, so that its errors are the same for every caller (GEN-4). */
+/** Any JSON value. The store checks it, so that its errors are the same for every caller (GEN-4). */
 export const Json = Type.Unknown();
 
-/** Any JSON with a known type: the store checks requests of this type and creates responses of this type. */
+/** Any JSON value, declared with a type. The store checks such values in requests and creates them in responses. */
 export function jsonOf<T>() {
   return Type.Unsafe<T>(Json);
 }
@@ -36,10 +36,10 @@ export function shapeOf<T>() {
 export function wordOf<T extends string>(description?: string) {
   return Type.Unsafe<T>(Type.String(description === undefined ? {} : { description }));
 }
-/** Any number; the store checks its range. */
+/** Any number. The store checks its range. */
 export const Count = Type.Number();
 
-/** Description of an empty list for parameters that may be repeated. */
+/** The description of an empty list, for parameters that may be repeated. */
 export const EMPTY_LIST = 'A single empty value means an empty list.';
 
 export const RequestId = Type.Optional(Id);
@@ -86,9 +86,9 @@ export const Problem = Type.Object(
     runSeq: Type.Optional(Type.Integer()),
     keyId: Type.Optional(Type.String()),
     archive: Type.Optional(Type.String()),
-    retryAfterMs: Type.Optional(Type.Integer({ description: 'When a rate-limited call may be retried' })),
+    retryAfterMs: Type.Optional(Type.Integer({ description: 'How long to wait before retrying a rate-limited call' })),
     attempts: Type.Optional(Type.Integer()),
-    requestId: Type.Optional(Type.String({ description: "Finds the details in the server's log" })),
+    requestId: Type.Optional(Type.String({ description: "The id of the details in the server's log" })),
   },
   { title: 'Problem' },
 );

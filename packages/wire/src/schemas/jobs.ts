@@ -62,7 +62,7 @@ export const Claimed = Type.Object({
   ]),
 });
 
-/** Every call of a worker carries its claim. */
+/** Every call of a worker contains the worker's claim. */
 const HOLD = { claimId: Type.String(), lease: Type.Optional(Duration) };
 export const Heartbeat = Type.Object(HOLD);
 export const Progress = Type.Object({ ...HOLD, currentStep: Count, stepCount: Type.Optional(Count) });

@@ -14,33 +14,84 @@ const Ttl = Type.Optional(Duration);
 const TtlOrNull = Type.Optional(Type.Union([Duration, Type.Null()]));
 
 export const KvRecord = Type.Object(
-  { fields: Type.Record(Type.String(), Bytes), ttl: Type.Optional(Type.Integer()), revision: Type.Integer() },
+  {
+    fields: Type.Record(Type.String(), Bytes),
+    ttl: Type.Optional(Type.Integer()),
+    revision: Type.Integer(),
+    sealed: Type.Optional(Type.Array(Type.String(), { description: 'Names of the sealed fields' })),
+  },
   { title: 'KvRecord' },
 );
+const Sealed = Type.Optional(
+  Type.Union([Type.Boolean(), Type.Array(Type.String())], {
+    description: 'Fields to encrypt in storage: true for all, or their names',
+  }),
+);
 const RecordOrNull = Type.Union([KvRecord, Type.Null()]);
-/** An item of a scan; without the record if only keys were asked for. */
+/** An item of a scan. It has no record if only keys were requested. */
 export const KvListed = Type.Object({ key: Id, record: Type.Optional(KvRecord) }, { title: 'KvListed' });
 export const WriteResult = Type.Object({
   written: Type.Boolean(),
   revision: Type.Union([Type.Integer(), Type.Null()]),
 });
-export const PutRecord = Type.Object({ fields: Fields, ttl: Ttl, requestId: RequestId });
+export const PutRecord = Type.Object({ fields: Fields, ttl: Ttl, sealed: Sealed, requestId: RequestId });
 export const PatchRecord = Type.Object({
   fields: Changes,
   ifExists: Type.Optional(Type.Boolean()),
+  sealed: Sealed,
   requestId: RequestId,
 });
-export const SetField = Type.Object({ value: Value, ifExists: Type.Optional(Type.Boolean()), requestId: RequestId });
-export const CompareAndSwap = Type.Object({ expected: ValueOrNull, next: ValueOrNull, requestId: RequestId });
+export const SetField = Type.Object({
+  value: Value,
+  ifExists: Type.Optional(Type.Boolean()),
+  sealed: Type.Optional(Type.Boolean()),
+  requestId: RequestId,
+});
+export const CompareAndSwap = Type.Object({
+  expected: ValueOrNull,
+  next: ValueOrNull,
+  sealed: Type.Optional(Type.Boolean()),
+  requestId: RequestId,
+});
 export const Swapped = Type.Object({ swapped: Type.Boolean() });
 export const Swap = Type.Object({
   expected: Type.Optional(Changes),
   expectedRevision: Type.Optional(Count),
   set: Changes,
   ttl: TtlOrNull,
+  sealed: Sealed,
   requestId: RequestId,
 });
 export const SwapResult = Type.Object({ swapped: Type.Boolean(), record: RecordOrNull });
+const Operation = Type.Object(
+  {
+    op: Type.String({ description: 'put, setFields or delete' }),
+    key: Id,
+    fields: Type.Optional(Changes),
+    ttl: TtlOrNull,
+    ifExists: Type.Optional(Type.Boolean()),
+    sealed: Sealed,
+    expected: Type.Optional(Changes),
+    expectedRevision: Type.Optional(Count),
+  },
+  { title: 'KvOperation' },
+);
+export const Batch = Type.Object({ operations: Type.Array(Operation), requestId: RequestId });
+const RevisionOrNull = Type.Union([Type.Integer(), Type.Null()]);
+/** `results` is set if the batch was written, and `unmet` if it was not. */
+export const BatchResult = Type.Object({
+  written: Type.Boolean(),
+  results: Type.Optional(Type.Array(Type.Object({ revision: RevisionOrNull, existed: Type.Boolean() }))),
+  unmet: Type.Optional(
+    Type.Object({
+      index: Type.Integer(),
+      key: Id,
+      condition: Type.Union([Type.Literal('expected'), Type.Literal('expectedRevision'), Type.Literal('ifExists')]),
+      field: Type.Optional(Type.String()),
+      record: RecordOrNull,
+    }),
+  ),
+});
 export const Touch = Type.Object({ ttl: Type.Union([Duration, Type.Null()]), requestId: RequestId });
 export const Touched = Type.Object({ touched: Type.Boolean() });
 export const Keys = Type.Object({ keys: Type.Array(Id) });

@@ -1,11 +1,11 @@
-/** Schemas of runs. They describe the shape of events; the store checks the rules. */
+/** Schemas of runs. They describe only the shape of events. The store checks all other rules. */
 import * as Contract from '@tidemark/core/portable';
 import Type, { type TSchema } from 'typebox';
 import { Count, Id, Json, shapeOf, Time } from './common.ts';
 
 const ForkOrigin = shapeOf<Contract.ForkOrigin>()({ runId: Id, runSeq: Type.Integer(), atSeq: Type.Integer() });
 
-/** The schema of a field that callers send, by its type. The store checks numbers itself. */
+/** The schema of each field that callers send, by the type of the field. The store checks numbers itself. */
 const FIELD_TYPES: Record<(typeof Contract.EVENT_FIELDS)[Contract.ReadField]['type'], TSchema> = {
   uuid: Type.String({ description: 'UUID version 4' }),
   id: Id,
@@ -15,7 +15,7 @@ const FIELD_TYPES: Record<(typeof Contract.EVENT_FIELDS)[Contract.ReadField]['ty
   instant: Time,
 };
 
-/** The schemas of these fields of the table. */
+/** Returns the schemas of the named fields of the table. */
 function fieldSchemas<Name extends Contract.ReadField>(names: readonly Name[]): Record<Name, TSchema> {
   const schemas = names.map((name) => {
     const { part, type, ...field } = Contract.EVENT_FIELDS[name];
@@ -40,10 +40,13 @@ const EXTENSIONS = {
 
 const SENT = fieldSchemas(Contract.SENT_FIELDS);
 
-/** Missing fields are filled in, and a missing key is derived. An event needs an `eventId` or an `idempotencyKey`. */
+/**
+ * An event in a request. The store fills in missing fields and derives a missing key. An event needs an `eventId` or an
+ * `idempotencyKey`.
+ */
 const EVENT = { ...Type.Partial(Type.Object(SENT)).properties, runId: Id, eventType: Id, ...EXTENSIONS };
 
-/** An event sent to `/v1/runs/{runId}/events`: the path names the run. */
+/** An event sent to `/v1/runs/{runId}/events`, where the path names the run. */
 export interface EventOfRun extends Partial<Contract.RunEventInput> {
   eventType: string;
   [extra: string]: unknown;
@@ -62,6 +65,10 @@ export const RunEventRecord = shapeOf<Contract.RunEventRecord>()(
   },
   { title: 'RunEventRecord', additionalProperties: true },
 );
+/** The life of a run; absent in the first life. */
+export const Life = Type.Optional(
+  Type.Integer({ description: 'How many times a run with this id has begun. Absent in its first life' }),
+);
 export const AppendResult = shapeOf<Contract.AppendResult>()(
   {
     eventId: Type.String(),
@@ -70,6 +77,7 @@ export const AppendResult = shapeOf<Contract.AppendResult>()(
     idempotent: Type.Boolean(),
     persisted: Type.Boolean(),
     payloadMatches: Type.Optional(Type.Boolean()),
+    life: Life,
   },
   { title: 'AppendResult' },
 );
@@ -89,6 +97,7 @@ export const RunSummary = shapeOf<Contract.RunSummary>()(
     updatedAt: Time,
     labels: Type.Record(Type.String(), Type.String()),
     parentRunId: Type.Optional(Id),
+    life: Life,
   },
   { title: 'RunSummary' },
 );
@@ -132,7 +141,7 @@ export const RunSnapshot = shapeOf<Contract.RunSnapshot>()(
     steps: Type.Array(StepSnapshot),
     artifacts: Type.Array(Json),
     error: Type.Optional(RunFailure),
-    queued: Type.Optional(Type.Boolean({ description: 'True once a RunQueued was seen' })),
+    queued: Type.Optional(Type.Boolean({ description: 'True after a RunQueued event' })),
     startedAt: Type.Optional(Time),
     completedAt: Type.Optional(Time),
     totalDurationMs: Type.Optional(Type.Integer()),
@@ -141,6 +150,7 @@ export const RunSnapshot = shapeOf<Contract.RunSnapshot>()(
     invalidEvents: Type.Optional(Type.Integer()),
     freshness: Type.Enum(['FRESH', 'STALE']),
     projectedAt: Time,
+    life: Life,
     redactions: Type.Optional(Type.Integer()),
     version: Type.Integer(),
   },
@@ -165,6 +175,7 @@ export const VerifyReport = shapeOf<Contract.VerifyReport>()({
   ok: Type.Boolean(),
   events: Type.Integer(),
   head: Type.String(),
+  life: Life,
   problem: Type.Optional(Type.Object({ runSeq: Type.Integer(), reason: Type.String() })),
   summary: Type.Optional(Type.Object({ field: Type.String(), rule: Type.String() })),
   snapshot: Type.Optional(
@@ -199,9 +210,27 @@ export const QuarantinedRun = shapeOf<Contract.QuarantinedRun>()({
   state: Type.Union([Type.Literal('quarantined'), Type.Literal('released')]),
   release: Type.Integer(),
 });
-export const FeedPage = shapeOf<Contract.FeedPage>()({
+const RunNotice = shapeOf<Contract.RunNotice>()(
+  {
+    kind: Type.Enum([...Contract.NOTICE_KINDS]),
+    tenantId: Id,
+    runId: Id,
+    life: Type.Integer(),
+    runSeq: Type.Optional(Type.Integer()),
+  },
+  { title: 'RunNotice' },
+);
+export const FeedPage = shapeOf<Contract.FeedPage<Contract.FeedItem | Contract.NoticeItem>>()({
   items: Type.Array(
-    Type.Object({ cursor: Type.String(), event: RunEventRecord, released: Type.Optional(Type.Literal(true)) }),
+    Type.Union([
+      Type.Object({
+        cursor: Type.String(),
+        event: RunEventRecord,
+        life: Life,
+        released: Type.Optional(Type.Literal(true)),
+      }),
+      Type.Object({ cursor: Type.String(), notice: RunNotice }),
+    ]),
   ),
   next: Type.Optional(Type.String()),
   held: Type.Optional(

@@ -1,4 +1,4 @@
-/** Remote workers, by trace. */
+/** Remote workers, by trace and by the session of their router. */
 import { BINDING_ROUTES } from '@tidemark/wire/routes';
 import { json, NOTHING } from '../../http/answer.ts';
 import { bind } from '../route.ts';
@@ -8,6 +8,14 @@ export const BINDING_HANDLERS = bind(BINDING_ROUTES, {
     await store.agents.saveRemoteBinding(body, options);
     return NOTHING;
   },
+  'POST /v1/bindings/find': async ({ store, body, options }) =>
+    json({ binding: await store.agents.findBinding(body, options) }),
+  'POST /v1/bindings/terminal': async ({ store, body, options }) => {
+    const key = { ...body, contextId: body.contextId ?? null };
+    return json({ found: await store.agents.markBindingTerminal(key, options) });
+  },
+  'GET /v1/sessions/{sessionId}/bindings': async ({ store, params, options }) =>
+    json({ items: await store.agents.listBindings(params.sessionId, options) }),
   'GET /v1/traces/{traceId}/bindings': async ({ store, params, options }) =>
     json({ items: await store.agents.listRemoteBindings(params.traceId, options) }),
 });

@@ -1,4 +1,4 @@
-/** Pause tokens. They are secrets: they are sent only in bodies, and every route that takes one is a POST. */
+/** Pause tokens are secrets. They are sent only in bodies, so every route that takes a token is a POST. */
 import { PAUSE_ROUTES } from '@tidemark/wire/routes';
 import { json, NOTHING } from '../../http/answer.ts';
 import { Refusal } from '../../http/refusal.ts';
