@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { numberOf, type RunEventRecord, type Store, textOf } from '@tidemark/core';
 
-/** An event that a subscription gave up on, and why. */
+/** An event that a subscription gave up on, and the reason. */
 export interface DeadLetter {
   tenantId: string;
   runId: string;
@@ -64,7 +64,7 @@ export class DeadLetters {
     return this.#kv.delete(this.#key(letter));
   }
 
-  /** Hashed, because the ids together may be longer than a key. */
+  /** The key is a hash, because the ids together may be longer than a key may be. */
   #key({ tenantId, runId, runSeq }: DeadLetterKey): string {
     return this.#prefix + createHash('sha256').update(`${tenantId}\0${runId}\0${runSeq}`).digest('hex');
   }

@@ -1,4 +1,4 @@
-/** Iterates over paged lists and over tenants. */
+/** Iterates over the items of paged lists and over tenants. */
 import type { Store } from '@tidemark/core';
 
 /** Yields the items of all pages of a list. */
@@ -13,7 +13,7 @@ export async function* itemsOf<T>(
   }
 }
 
-/** Yields all tenants of a store, or the one tenant of a view. */
+/** Yields all tenants of a store, or the single tenant of a view. */
 export async function* tenantsOf(store: Store): AsyncGenerator<string> {
   const { tenantId } = store.info;
   if (tenantId !== undefined) yield tenantId;

@@ -1,6 +1,6 @@
 /**
- * The background loops of a store in one: the projector, and sweeps over the jobs of every tenant. Any number of
- * processes may run them for one store; they share the work.
+ * The background loops of a store: the projector, and sweeps over the jobs of every tenant. Any number of processes may
+ * run these loops for one store. The processes share the work.
  */
 import type { Duration, Store } from '@tidemark/core';
 import { checkDuration, sleep } from '@tidemark/core/engine';
@@ -22,15 +22,15 @@ export interface LoopsOptions {
 export interface LoopsStatus {
   projector: ProjectorStatus;
   sweeps: {
-    /** Rounds over all tenants. */
+    /** The number of completed rounds. A round sweeps all tenants. */
     rounds: number;
-    /** Jobs by outcome. */
+    /** The number of jobs by outcome. */
     jobs: Record<(typeof OUTCOMES)[number], number>;
     errors: number;
     /** End of the last round, RFC 3339; `null` before the first. */
     lastAt: string | null;
   };
-  /** Events that subscriptions had given up on at the last round; `null` before the first. */
+  /** The number of dead letters at the last round; `null` before the first. */
   deadLetters: number | null;
   /** Alerts raised since the start, by code. */
   alerts: Record<string, number>;
@@ -38,7 +38,7 @@ export interface LoopsStatus {
 
 export interface Loops extends AsyncDisposable {
   status(): LoopsStatus;
-  /** Stops the loops. Resolves once all work has ended. */
+  /** Stops the loops. Resolves once all work in progress has ended. */
   stop(): Promise<void>;
 }
 
@@ -123,7 +123,7 @@ class RunningLoops implements Loops {
     }
   }
 
-  /** Yields a view of every tenant, or the store itself if it is confined to one. */
+  /** Yields a view of every tenant, or the store itself if it is a view of a single tenant. */
   async *#views(): AsyncGenerator<Store, void, undefined> {
     const { store } = this.#options;
     if (store.info.tenantId !== undefined || !store.info.capabilities.admin) return yield store;

@@ -1,7 +1,7 @@
-/** Limits background work to a share of the time, so that writers keep most of the engine's capacity. */
+/** Limits background work to a fraction of the time, so that writers keep most of the engine's capacity. */
 import { sleep } from '@tidemark/core/engine';
 
-/** Upper limit of a rest, however long a batch took. */
+/** The longest rest, however long a batch took. */
 const LONGEST_REST_MS = 10_000;
 
 export class Pace {
@@ -9,7 +9,7 @@ export class Pace {
   readonly #signal: AbortSignal;
   #since = performance.now();
 
-  /** `share` of the time is for work: 0.25 means resting three times as long as the work took. */
+  /** `share` is the fraction of time spent working: 0.25 means resting three times as long as the work took. */
   constructor(share: number, signal: AbortSignal) {
     this.#restPerWork = 1 / share - 1;
     this.#signal = signal;

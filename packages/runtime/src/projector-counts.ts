@@ -2,14 +2,14 @@
 import type { Counter, Histogram, Meter } from '@tidemark/core';
 
 export interface ProjectorCounts {
-  /** Events folded, and refreshes that wrote a snapshot. */
+  /** The number of events folded, and of refreshes that wrote a snapshot. */
   folded: number;
   refreshed: number;
-  /** Runs with missing events when later ones arrived. */
+  /** The number of runs in which events were missing when later events arrived. */
   holes: number;
-  /** Snapshots that were marked `STALE` and folded up to the last event again. */
+  /** The number of snapshots that were marked `STALE` and then folded up to the last event. */
   resyncs: number;
-  /** Invalid events, including those that snapshots do not list. */
+  /** The number of invalid events, including events that snapshots do not list. */
   invalidEvents: number;
 }
 

@@ -1,9 +1,9 @@
 /**
- * The projector's watchdog. It has its own timer, so that growing lag is detected even if a fold or the feed hangs.
- * Each incident is reported once; it ends when the lag is below the limit again.
+ * The projector's watchdog. It has its own timer, so that it detects growing lag even if a fold or the feed hangs. Each
+ * incident is reported once. An incident ends when the lag is below the limit again.
  */
 
-/** How often the lag is checked: an alert is at most this late. */
+/** How often the lag is checked, which is also the maximum delay of an alert. */
 const LOOK_EVERY_MS = 250;
 
 export interface LagWatchOptions {
@@ -34,7 +34,7 @@ export class LagWatch {
     clearInterval(this.#timer);
   }
 
-  /** Compares the lag with its limit now. */
+  /** Compares the lag with its limit immediately. */
   look(): void {
     const { measure, alertMs, onHigh, onLook } = this.#options;
     const lagMs = measure() ?? 0;

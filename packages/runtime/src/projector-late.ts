@@ -1,6 +1,6 @@
 /**
- * Runs with events that wait to be folded. If a run waits too long, its snapshot is marked `STALE` and folded up to the
- * last event by a second worker, since the feed's worker may hang.
+ * Runs with events that wait to be folded. If a run waits too long, a second worker marks its snapshot `STALE` and
+ * folds it up to the last event, because the worker that reads the feed may hang.
  */
 import { isTidemarkError, type Store } from '@tidemark/core';
 
@@ -8,7 +8,7 @@ import { isTidemarkError, type Store } from '@tidemark/core';
 export interface WaitingRun {
   tenantId: string;
   runId: string;
-  /** When the first of them was stored, in epoch milliseconds. */
+  /** When the oldest unfolded event was stored, in epoch milliseconds. */
   since: number;
 }
 
@@ -27,7 +27,7 @@ export class LateRuns {
   readonly #options: LateRunsOptions;
   readonly #waiting = new Set<WaitingRun>();
   readonly #resynced = new WeakSet<WaitingRun>();
-  /** Runs that were marked and not folded yet. They are folded even if the feed's worker was faster. */
+  /** Runs that were marked but not folded yet. They are folded even if the worker that reads the feed is faster. */
   readonly #marked = new Set<WaitingRun>();
   #pass: Promise<unknown> | null = null;
 
@@ -43,14 +43,14 @@ export class LateRuns {
     this.#waiting.delete(run);
   }
 
-  /** When the oldest waiting event was stored; `null` if none waits. */
+  /** When the oldest waiting event was stored; `null` if no event is waiting. */
   get oldest(): number | null {
     let oldest: number | null = null;
     for (const { since } of this.#waiting) oldest = Math.min(oldest ?? since, since);
     return oldest;
   }
 
-  /** Resyncs the runs that wait too long, each once. Returns at once while an earlier call is running. */
+  /** Resyncs each run that waits too long, once. Returns at once while an earlier call is running. */
   async resync(): Promise<void> {
     if (this.#pass) return;
     const limit = Date.now() - this.#options.resyncMs;
@@ -75,7 +75,7 @@ export class LateRuns {
     const { tenantId, runId } = run;
     const { runs } = this.#options.store;
     try {
-      // Added first: if the reply to `markStale` is lost, the run is still refreshed.
+      // Added first, so that the run is refreshed even if the reply to `markStale` is lost.
       this.#marked.add(run);
       await runs.markStale(runId, { tenantId });
       const { folded } = await runs.refreshSnapshot(runId, { tenantId });

@@ -1,12 +1,13 @@
 /**
- * The projector keeps stored snapshots and custom projections up to date with the log (RUN-14). It follows the feed in
- * any number of processes, folds new events of each run once, and raises alerts for lag and inconsistent runs.
+ * The projector keeps stored snapshots and custom projections up to date with the log (RUN-14). It can run in any
+ * number of processes. It reads the feed, folds new events of each run once, and raises alerts for lag and inconsistent
+ * runs.
  */
 import {
   type Duration,
-  type FeedItem,
   isTidemarkError,
   type Meter,
+  OWNER_LABEL,
   type RefreshedSnapshot,
   type Store,
   type TidemarkError,
@@ -14,7 +15,7 @@ import {
 } from '@tidemark/core';
 import { checkDuration, checkInteger, isNewLoss, LruMap } from '@tidemark/core/engine';
 import { checkName } from './checks.ts';
-import { type FeedPoint, ShardedFeed } from './feed/sharded-feed.ts';
+import { type FeedPoint, ShardedFeed, type ShardItem } from './feed/sharded-feed.ts';
 import type { ProjectorAlert, ProjectorStatus } from './projector-alerts.ts';
 import { ProjectorMetrics } from './projector-counts.ts';
 import { LagWatch } from './projector-lag.ts';
@@ -22,7 +23,7 @@ import { LateRuns, type WaitingRun } from './projector-late.ts';
 
 export type { ProjectorAlert, ProjectorStatus } from './projector-alerts.ts';
 
-/** The part of a projection that the projector needs. `defineProjection` returns one. */
+/** The part of a projection that the projector uses. `defineProjection` returns one. */
 export interface ProjectedWithRuns {
   readonly name: string;
   /** Folds the new events of a run and stores the result. */
@@ -33,7 +34,7 @@ export interface ProjectorOptions {
   store: Store;
   /** Projectors with the same name share the work. Default `snapshots`. */
   name?: string;
-  /** Custom projections to keep up to date as well. */
+  /** Custom projections that the projector also keeps up to date. */
   projections?: readonly ProjectedWithRuns[];
   /** Number of shards, fixed at first use. Default 16. */
   shards?: number;
@@ -41,18 +42,21 @@ export interface ProjectorOptions {
   lease?: Duration;
   /** Number of runs that each shard folds concurrently. Default 4. */
   concurrency?: number;
-  /** Lag above which `PROJECTOR_LAG_HIGH` is raised, once until it falls again. Default 5 s. */
+  /**
+   * Lag above which `PROJECTOR_LAG_HIGH` is raised. The alert is raised again only after the lag has fallen below the
+   * limit. Default 5 s.
+   */
   lagAlert?: Duration;
   /** Lag above which waiting runs are marked `STALE` and folded by a second worker. Default 10 s. */
   resyncAfter?: Duration;
   onAlert?: (alert: ProjectorAlert) => void;
   /**
    * Records the lag in milliseconds as `tidemark.projector.lag` after each page of the feed, and a counter for each
-   * count.
+   * count in the status.
    */
   meter?: Meter;
   onError?: (error: unknown) => void;
-  /** Test hook: called at named points, where tests crash. */
+  /** Test hook, called at named points. Tests simulate crashes there. */
   probe?: (point: FeedPoint | 'folded') => void;
 }
 
@@ -61,12 +65,15 @@ export interface Projector extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Watermarks kept in memory. For evicted runs the stored snapshot is used. */
+/** The maximum number of watermarks kept in memory. For other runs, the stored snapshot is read. */
 const MAX_WATERMARKS = 100_000;
 const MAX_DAMAGED = 10_000;
-/** An idle feed is read every second. Only after this long it counts as unreadable. */
+/** An idle feed is read every second. The feed counts as unreadable only after this time. */
 const SILENCE_MS = 3_000;
-/** Folding events again after a crash changes nothing. Storing every shard's cursor after each page would cost more. */
+/**
+ * How often cursors are stored. Storing every shard's cursor after each page would cost more, and folding events again
+ * after a crash changes nothing.
+ */
 const NOTE_EVERY_MS = 1_000;
 
 /**
@@ -84,19 +91,21 @@ export async function createProjector(options: ProjectorOptions): Promise<Projec
   return projector;
 }
 
-/** A run with the events that a page has of it. */
+/** A run and its events on a page. */
 interface RunNews extends WaitingRun {
   firstSeq: number;
   lastSeq: number;
-  /** Index of its first event in the page. */
+  /** Index of the run's first event in the page. */
   at: number;
 }
 
-/** How far a run was folded. */
+/** How far a run has been folded. */
 interface Watermark {
   seq: number;
   invalid: number;
   rewrites: number | undefined;
+  /** Absent in the first life of the run. */
+  life: number | undefined;
 }
 
 class RunningProjector implements Projector {
@@ -171,9 +180,13 @@ class RunningProjector implements Projector {
     return Math.max(0, now - (oldest ?? now), unread > SILENCE_MS ? unread : 0);
   }
 
-  /** Refreshes every run of the page once. Returns the index of the first event to deliver again after a failure. */
-  async #handle(items: readonly FeedItem[], signal: AbortSignal): Promise<number> {
+  /**
+   * Refreshes every run of the page once. Returns the index of the first event that has to be delivered again after a
+   * failure.
+   */
+  async #handle(items: readonly ShardItem[], signal: AbortSignal): Promise<number> {
     const news = runsIn(items);
+    if (news.length === 0) return items.length;
     for (const run of news) this.#late.add(run);
     this.#watch.look();
     const queue = [...news];
@@ -220,7 +233,8 @@ class RunningProjector implements Projector {
       this.#damaged.delete(idOf(run));
       this.#holes.delete(idOf(run));
       this.#remember(run, refreshed);
-      this.#reportInvalid(run, known, refreshed);
+      // A watermark of an earlier life does not apply to this life.
+      this.#reportInvalid(run, known?.life === snapshot.life ? known : undefined, refreshed);
     } catch (error) {
       // Damaged runs are quarantined, and their events are delivered again after a release. Removed and archived runs
       // need no snapshot.
@@ -229,7 +243,7 @@ class RunningProjector implements Projector {
     }
   }
 
-  /** Whether a run whose events are delivered again was restored, rewritten, or set back by a failover. */
+  /** Whether a run whose events are delivered again was restored or rewritten, or lost events in a failover. */
   async #hasChanged({ tenantId, runId }: RunNews, known: Watermark): Promise<boolean> {
     const position = await this.#options.store.runs.position(runId, { tenantId });
     if (!position) return false;
@@ -288,13 +302,18 @@ class RunningProjector implements Projector {
   #remember(run: RunNews, { snapshot, rewrites }: RefreshedSnapshot): void {
     const id = idOf(run);
     const invalid = snapshot.invalidEvents ?? snapshot.violations.length;
-    this.#watermarks.set(id, { seq: snapshot.lastEventSeq, invalid, rewrites });
+    this.#watermarks.set(id, { seq: snapshot.lastEventSeq, life: snapshot.life, invalid, rewrites });
   }
 }
 
-function runsIn(items: readonly FeedItem[]): RunNews[] {
+/** Returns the runs with events on the page. Runs of adapters are left out, because their snapshots are never read. */
+function runsIn(items: readonly ShardItem[]): RunNews[] {
   const runs = new Map<string, RunNews>();
-  for (const [at, { event }] of items.entries()) {
+  for (const [at, item] of items.entries()) {
+    // Notices do not occur, because the projector does not request them.
+    if (!('event' in item)) continue;
+    const { event } = item;
+    if (event.labels?.[OWNER_LABEL] !== undefined) continue;
     const { tenantId, runId, runSeq } = event;
     const id = idOf(event);
     const run = runs.get(id);

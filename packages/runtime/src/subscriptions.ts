@@ -1,34 +1,40 @@
 /**
- * Named durable subscriptions: a handler receives every event of the feed at least once, the events of a run in order,
- * in any number of processes and across restarts. An event whose handler keeps failing becomes a dead letter and blocks
- * nothing.
+ * Named durable subscriptions: a handler receives every event of the feed at least once, and the events of each run in
+ * order. This holds across restarts and in any number of processes. An event whose handler keeps failing becomes a dead
+ * letter and does not block other events.
  */
 import {
   type Duration,
-  type FeedItem,
   type FeedOptions,
   type RunEventRecord,
+  type RunNotice,
   type Store,
   TidemarkError,
 } from '@tidemark/core';
 import { checkDuration, checkInteger, sleep } from '@tidemark/core/engine';
 import { checkName } from './checks.ts';
 import { type DeadLetter, type DeadLetterKey, DeadLetters } from './dead-letters.ts';
-import { type FeedPoint, ShardedFeed } from './feed/sharded-feed.ts';
+import { type FeedPoint, ShardedFeed, type ShardItem } from './feed/sharded-feed.ts';
 
 /** Passed to a handler with each event. */
 export interface Delivery {
-  /** 1 for the first attempt of this process. */
+  /** The number of the attempt within this process, starting at 1. */
   attempt: number;
   /** Aborts when the subscription stops or another process takes over the shard. */
   signal: AbortSignal;
 }
 
 export interface SubscriptionOptions {
-  /** 1 to 100 of `A–Z a–z 0–9 _ -`. Processes with the same name share the work. */
+  /** A name of 1 to 100 characters from `A–Z a–z 0–9 _ -`. Processes with the same name share the work. */
   name: string;
   /** Handles an event. It may receive an event more than once: make its effect idempotent by `eventId`. */
   handler: (event: RunEventRecord, delivery: Delivery) => Promise<void> | void;
+  /**
+   * Handles a notice, in order with the events of its run and possibly more than once. Without `onNotice`, the
+   * subscription receives no notices. If the handler fails, the notice is retried until it succeeds, and later events
+   * of its shard wait.
+   */
+  onNotice?: (notice: RunNotice, delivery: Delivery) => Promise<void> | void;
   filter?: FeedOptions['filter'];
   /** A feed cursor to start after when the name is first used. Default: start with the first event. */
   startAfter?: string;
@@ -44,7 +50,7 @@ export interface SubscriptionOptions {
   };
   /** Called with errors of the handler and of the store. */
   onError?: (error: unknown, event?: RunEventRecord) => void;
-  /** Test hook: called at named points, where tests crash. */
+  /** Test hook, called at named points. Tests simulate crashes there. */
   probe?: (point: FeedPoint | 'dead letter') => void;
 }
 
@@ -54,7 +60,10 @@ export interface SubscriptionStatus {
   handled: number;
   retried: number;
   dead: number;
-  /** Milliseconds between storing and handling the last event handled here; `null` before the first. */
+  /**
+   * Milliseconds between storing and handling the event that was handled last in this process; `null` before the first
+   * event.
+   */
   lagMs: number | null;
 }
 
@@ -106,6 +115,7 @@ class RunningSubscription implements Subscription {
       shards: checkInteger(options.shards ?? 8, 'shards', 1),
       leaseMs: checkDuration(options.lease ?? '15s', 'lease'),
       filter: options.filter,
+      notices: options.onNotice !== undefined,
       startAfter: options.startAfter,
       handle: (items, { signal }) => this.#handle(items, signal),
       onError: (error) => options.onError?.(error),
@@ -129,8 +139,13 @@ class RunningSubscription implements Subscription {
     return this.stop();
   }
 
-  async #handle(items: readonly FeedItem[], signal: AbortSignal): Promise<number> {
-    for (const [at, { event }] of items.entries()) {
+  async #handle(items: readonly ShardItem[], signal: AbortSignal): Promise<number> {
+    for (const [at, item] of items.entries()) {
+      if ('notice' in item) {
+        if (!(await this.#tell(item.notice, signal))) return at;
+        continue;
+      }
+      const { event } = item;
       const isDone =
         !signal.aborted && (await this.#deliver(event, signal).catch((error) => this.#leave(error, event)));
       if (!isDone) return at;
@@ -139,7 +154,29 @@ class RunningSubscription implements Subscription {
     return items.length;
   }
 
-  /** Tries until the event is handled or a dead letter. Returns false if stopped before that. */
+  /** Retries until the notice is handled. Returns false if the subscription was stopped first. */
+  async #tell(notice: RunNotice, signal: AbortSignal): Promise<boolean> {
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      try {
+        await this.#options.onNotice?.(notice, { attempt, signal });
+        this.#counts.handled++;
+        return true;
+      } catch (error) {
+        this.#options.onError?.(error);
+        this.#counts.retried++;
+        await this.#backOff(attempt, signal);
+      }
+    }
+    return false;
+  }
+
+  #backOff(attempt: number, signal: AbortSignal): Promise<void> {
+    return sleep(Math.min(this.#backoffMs * 2 ** (attempt - 1), LONGEST_BACKOFF_MS), signal);
+  }
+
+  /**
+   * Retries until the event is handled or becomes a dead letter. Returns false if the subscription was stopped first.
+   */
   async #deliver(event: RunEventRecord, signal: AbortSignal): Promise<boolean> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -151,13 +188,13 @@ class RunningSubscription implements Subscription {
         this.#options.onError?.(error, event);
         if (attempt >= this.#attempts) return this.#bury(event, attempt, error);
         this.#counts.retried++;
-        await sleep(Math.min(this.#backoffMs * 2 ** (attempt - 1), LONGEST_BACKOFF_MS), signal);
+        await this.#backOff(attempt, signal);
         if (signal.aborted) return false;
       }
     }
   }
 
-  /** The dead letter could not be written: the event is delivered again. */
+  /** Reports that the dead letter could not be written. The event is delivered again. */
   #leave(error: unknown, event: RunEventRecord): false {
     this.#options.onError?.(error, event);
     return false;
@@ -181,8 +218,8 @@ export function listDeadLetters(store: Store, name: string): AsyncIterable<DeadL
 }
 
 /**
- * Passes a dead letter to a handler and removes it if the handler succeeds. Later events of the run were handled long
- * ago: the handler must not rely on order here.
+ * Passes a dead letter to a handler and removes it if the handler succeeds. Later events of the run have already been
+ * handled, so the handler must not rely on their order.
  *
  * @throws `RUN_NOT_FOUND` if the event is gone, and the error of the handler.
  */

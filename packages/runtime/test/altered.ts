@@ -1,4 +1,4 @@
-/** A store with some calls replaced, also in its views: lets a test act at the moment of a call. */
+/** A store with some calls replaced, including in its views, so that a test can act at the moment of a call. */
 import type { Store } from '@tidemark/core';
 
 type Domain = 'runs' | 'kv' | 'agents' | 'artifacts' | 'admin';

@@ -211,7 +211,7 @@ describe('Two actors', () => {
     expect((await runs.fetchEvents('order')).map(({ runSeq }) => runSeq)).toEqual([1, 2]);
   });
 
-  it('a run archived while it is read is returned once and continues from the archive', async () => {
+  it('a run archived while it is being read continues from the archive without repeats', async () => {
     const store = memoryStore();
     const archiver = createArchiver({ store, target: directoryTarget(await newDirectory()) });
     const run = store.runs.handle('long', { tenantId: VICTIM });

@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { encryption, memoryStore, type RunEventRecord, type Store } from '@tidemark/core';
+import { decodeId, encodeId } from '@tidemark/core/engine';
 import { type ArchivePoint, type ArchiveTarget, createArchiver, directoryTarget, withArchive } from '@tidemark/runtime';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { neededServers } from '../../../scripts/servers/index.ts';
-import { decodeId, encodeId } from '../src/archive/names.ts';
 import { type Database, ENGINES } from './engines.ts';
 
 const HOSTILE = ['../..', 'a/b', 'A', 'a', '.', 'ü☂', 'con', 'x'.repeat(512), '%2e'];
@@ -93,7 +93,32 @@ describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engin
     expect((await store.runs.listRuns()).items).toEqual(listed);
   });
 
-  it('spares a run that receives events while it is packed', async () => {
+  it('finishes its work although another archiver discards a listed pack', async () => {
+    const store = await openStore(await ENGINES[engine]!());
+    await addRun(store, 'run', 3);
+    const directory = directoryTarget(await newDirectory());
+    const stop = (at: ArchivePoint) => {
+      if (at === 'under way') throw new Error('killed');
+    };
+    const killed = createArchiver({ store, target: directory, probe: stop });
+    await expect(killed.archiveRuns({})).rejects.toThrow('killed');
+    // The run goes on, so that the next archiver discards the pack, and is killed before it removes the list.
+    await store.runs.handle('run', { tenantId: 'acme' }).append('Progress');
+    const discarding = createArchiver({
+      store,
+      target: directory,
+      probe: (at) => {
+        if (at === 'listed') throw new Error('killed');
+      },
+    });
+    await expect(discarding.archiveRuns({})).rejects.toThrow('killed');
+    expect(await Array.fromAsync(directory.list('under-way/'))).toHaveLength(1);
+    const report = await createArchiver({ store, target: directory }).archiveRuns({ tenantId: 'acme' });
+    expect(report).toMatchObject({ runs: 1, spared: [] });
+    expect(await Array.fromAsync(directory.list('under-way/'))).toEqual([]);
+  });
+
+  it('keeps a run in the store if it receives events while being packed', async () => {
     const store = await openStore(await ENGINES[engine]!());
     await addRun(store, 'busy', 3);
     const directory = directoryTarget(await newDirectory());
@@ -101,7 +126,7 @@ describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engin
     const meddling: ArchiveTarget = {
       put: (name, content) => directory.put(name, content),
       get: async (name) => {
-        // The pack is read back: it is written, and nothing has left the store yet.
+        // When the pack is first read back, it has been written but no run has left the store yet.
         if (reads++ === 0) await store.runs.handle('busy', { tenantId: 'acme' }).append('Progress');
         return directory.get(name);
       },
@@ -123,7 +148,7 @@ describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engin
   });
 });
 
-describe('A run that is redacted while it is packed', () => {
+describe('A run that is redacted while being packed', () => {
   const ORDER = { tenantId: 'acme', by: 'officer', reason: 'request 4711' };
 
   /** A target that redacts an event of a run when a pack is first read back, or when it is listed as under way. */
@@ -162,7 +187,7 @@ describe('A run that is redacted while it is packed', () => {
     },
   );
 
-  it('leaves nothing of the payload in the archive if no other run has left the store', async () => {
+  it('leaves no trace of the payload in the archive if no other run has left the store', async () => {
     const store = memoryStore();
     await addRun(store, 'redacted', 3);
     const [, event] = await store.runs.fetchEvents('redacted', { tenantId: 'acme' });
@@ -267,7 +292,7 @@ describe('The archiver', () => {
     await expect(read(stranger.readRun('r', { tenantId: 'acme' }))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 
-  it('keeps tenants of any name apart, and deletes only the files of one', async () => {
+  it('keeps tenants with any names apart, and deletes only the files of one', async () => {
     const store = memoryStore();
     const directory = await newDirectory();
     const archiver = createArchiver({ store, target: directoryTarget(directory) });

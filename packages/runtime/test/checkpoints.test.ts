@@ -7,8 +7,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { memoryStore, type Store } from '@tidemark/core';
 import { sqliteStore } from '@tidemark/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CHECKPOINT_FORMAT, hashOf, type RunPoint, rootOf, signedText } from '../src/checkpoints/format.ts';
+import { CHECKPOINT_FORMAT, hashOf, type RunPoint, signedText } from '../src/checkpoints/format.ts';
 import { createCheckpointer, verifyCheckpoints } from '../src/checkpoints/index.ts';
+import { PointTree } from '../src/checkpoints/point-tree.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 let directory: string;
@@ -33,7 +34,7 @@ afterEach(async () => {
 const take = () => createCheckpointer({ store, file, key: privateKey }).checkpoint();
 const check = (of: Store = store) => verifyCheckpoints({ store: of, file, publicKey });
 
-/** Changes the closed file behind the back of the store, and opens it again. */
+/** Changes the file while the store is closed, then opens it again. */
 async function tamper(...statements: string[]): Promise<void> {
   await store.close();
   const database = new DatabaseSync(join(directory, 'state.db'));
@@ -50,7 +51,9 @@ describe('checkpoints', () => {
   it('reproduce the vectors', async () => {
     const text = await readFile(new URL('../vectors/checkpoint-v1.json', import.meta.url), 'utf8');
     const { points, checkpoint, ...expected } = JSON.parse(text);
-    expect(rootOf((points as RunPoint[]).toReversed())).toBe(checkpoint.root);
+    const tree = new PointTree();
+    tree.set((points as RunPoint[]).toReversed());
+    expect(tree.root).toBe(checkpoint.root);
     const whole = { ...checkpoint, format: CHECKPOINT_FORMAT, signature: '' };
     expect([signedText(whole), hashOf(whole)]).toEqual([expected.signedText, expected.sha256]);
   });
@@ -146,9 +149,11 @@ describe('checkpoints', () => {
     expect(await check()).toMatchObject({ ok: true, last: { number: 2 } });
   });
 
-  it('count one of two that were written at once', async () => {
+  it('accept only one of two that were written at the same time', async () => {
     const outcomes = await Promise.allSettled([take(), take()]);
-    const written = outcomes.filter(({ status }) => status === 'fulfilled').length;
+    // Two that are written in the same millisecond are the same checkpoint.
+    const signatures = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value.signature] : []));
+    const written = new Set(signatures).size;
     expect(written).toBeGreaterThanOrEqual(1);
     for (const outcome of outcomes)
       if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'CONFLICT' });
@@ -161,5 +166,34 @@ describe('checkpoints', () => {
     await createCheckpointer({ store: memory, file, key: privateKey }).checkpoint();
     await memory.runs.archiveRun('order-1', { location: 'archive/1', expectedSeq: 1 });
     expect(await check(memory)).toMatchObject({ ok: true, removed: 1 });
+  });
+
+  it('name the life of a run, and accept a later one in place of one that was deleted', async () => {
+    await take();
+    const { runs } = store.forTenant('acme');
+    await runs.deleteRun('order-7');
+    await runs.handle('order-7').append('RunStarted', {}, { life: 'new' });
+    expect(await check()).toMatchObject({ ok: true, problems: [] });
+    await take();
+    const points = (await readFile(file, 'utf8')).split('\n').filter((line) => line.includes('"point"'));
+    expect(JSON.parse(points.at(-1)!).point).toMatchObject({ runId: 'order-7', life: 2, lastEventSeq: 1 });
+    await runs.deleteRun('order-7');
+    expect(await check()).toMatchObject({ ok: true, removed: 1 });
+    await take();
+    expect(await check()).toMatchObject({ ok: true, removed: 1 });
+  });
+
+  it('reveal a run in an earlier life than was recorded', async () => {
+    const { runs } = store.forTenant('acme');
+    await runs.deleteRun('order-7');
+    await runs.handle('order-7').append('RunStarted', {}, { life: 'new' });
+    await take();
+    await tamper("DELETE FROM run_events WHERE run_id = 'order-7'", "DELETE FROM runs WHERE run_id = 'order-7'");
+    await store.forTenant('acme').runs.handle('order-7').append('RunStarted');
+    const { ok, problems } = await check();
+    expect(ok).toBe(false);
+    expect(problems).toMatchObject([
+      { runId: 'order-7', kind: 'replaced', reason: 'the run is in life 1, before life 2' },
+    ]);
   });
 });

@@ -1,4 +1,4 @@
-/** Every engine removes expired data by itself (KV-2, AGT-4, AGT-11). */
+/** Every engine removes expired data automatically (KV-2, AGT-4, AGT-11). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { neededServers } from '../../../scripts/servers/index.ts';

@@ -75,6 +75,16 @@ async function fillAgents({ agents }: Store, pauses: Map<string, object>, tenant
     );
   await agents.saveRemoteBinding({ traceId: 't1', contextId: null, taskId: 'a', agentUrl: 'https://one.example' });
   await agents.saveRemoteBinding({ traceId: 'bound', contextId: 'c', taskId: 'b', agentUrl: 'https://two.example' });
+  for (const traceId of ['t2', 'routed 2', 'routed 1', 'routed 3']) {
+    const about = { routerSessionId: 'router', remoteSkill: 'translate', metadata: { tenantId } };
+    await agents.saveRemoteBinding({
+      traceId,
+      contextId: null,
+      taskId: 'r',
+      agentUrl: 'https://three.example',
+      ...about,
+    });
+  }
   for (let n = 0; n < 5; n++) await agents.saveMemoryState(`chat:${n}`, { messages: [n], tenantId });
   for (const sessionId of ['s1', 's2']) await fillSession(agents, sessionId);
   for (let n = 0; n < 3; n++) {
@@ -177,5 +187,5 @@ async function agentsOf({ agents, admin }: Store): Promise<unknown> {
   const pauses = (await agents.listPauses()).items.map(({ pauseId, state, sessionId, reason }) => ({
     ...{ pauseId, state, sessionId, reason },
   }));
-  return { byTrace, bySession, memory, pauses };
+  return { byTrace, bySession, memory, pauses, ofRouter: await agents.listBindings('router') };
 }

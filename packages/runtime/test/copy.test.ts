@@ -34,13 +34,12 @@ describe('a copy', () => {
       expect(await contentsOf(to)).toEqual(await contentsOf(from));
       const again = await copyStore(from, to);
       expect(again).toMatchObject({ complete: true, differences: [], problems: [] });
-      for (const [part, counts] of Object.entries(again.parts))
-        expect(counts, part).toEqual({
-          copied: 0,
-          same: report.parts[part as TenantPart]!.copied,
-          removed: 0,
-          differing: 0,
-        });
+      for (const [part, counts] of Object.entries(again.parts)) {
+        // Bindings are compared twice, by trace and by session. A first copy may find the second order the same already.
+        const { copied, same } = report.parts[part as TenantPart]!;
+        expect(counts, part).toEqual({ copied: 0, same: copied + same, removed: 0, differing: 0 });
+        if (part !== 'bindings') expect(same, part).toBe(0);
+      }
       for (const [token, payload] of pauses)
         expect(await to.forTenant('acme').agents.loadPlannerState(token), 'the same token resumes').toEqual(payload);
       expect(await to.kv.get('tidemark.subscriptions.mine.shard-0'), 'a openStore in another feed').toBe(null);

@@ -4,11 +4,11 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT, runQuietly } from '../../../scripts/processes.ts';
-import { neededServers } from '../../../scripts/servers/index.ts';
+import { neededServers, type ServerName } from '../../../scripts/servers/index.ts';
 
-const FLIPS = { redis: 20, nats: 6, postgres: 8 };
+const FLIPS: Partial<Record<ServerName, number>> = { redis: 20, nats: 6, postgres: 8 };
 
-it.each(neededServers())(
+it.each(neededServers().filter((name) => FLIPS[name] !== undefined))(
   '%s never returns a changed value, and a deep check finds it',
   { timeout: 240_000 },
   async (engine) => {

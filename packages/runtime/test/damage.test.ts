@@ -1,6 +1,6 @@
 /**
- * One damaged run beside subscriptions and a projector, on every engine: they continue, and after the release nothing
- * is missing or doubled (RUN-20).
+ * One damaged run while subscriptions and a projector run, on every engine: they continue, and after the release no
+ * event is missing or handled twice (RUN-20).
  */
 import type { Store } from '@tidemark/core';
 import { createProjector, type SubscriptionOptions, subscribe } from '@tidemark/runtime';

@@ -1,4 +1,7 @@
-/** Every engine that the runtime is tested on, each with a fresh database that can be opened several times. */
+/**
+ * The engines that the runtime is tested on, each with a fresh database that can be opened several times. DynamoDB is not
+ * among them, because every step on its emulator is an HTTP request.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -117,6 +117,16 @@ export const EVERY_WRITE: EveryWrite = {
     setFields: async () => ['key', { a: '1', b: null }, { requestId: 'request' }],
     compareAndSwap: async () => ['key', 'a', null, '1', { requestId: 'request' }],
     swap: async () => ['key', { expectedRevision: 0, set: { a: '1' }, requestId: 'request' }],
+    batch: async ({ store }) => {
+      await store.kv.put('key', { a: '1' });
+      return [
+        [
+          { op: 'setFields', key: 'key', expected: { a: '1' }, fields: { a: '2' } },
+          { op: 'put', key: 'other', expectedRevision: 0, fields: { a: '1' } },
+        ],
+        { requestId: 'request' },
+      ];
+    },
     deletePrefix: async ({ store }) => {
       await store.kv.put('key.1', { a: '1' });
       await store.kv.put('key.2', { a: '1' });
@@ -171,6 +181,11 @@ export const EVERY_WRITE: EveryWrite = {
     saveRemoteBinding: async () => [
       { traceId: 'trace', contextId: null, taskId: 'task', agentUrl: 'https://a.example' },
     ],
+    markBindingTerminal: async ({ store }) => {
+      const key = { traceId: 'trace', contextId: null, taskId: 'task' };
+      await store.agents.saveRemoteBinding({ ...key, agentUrl: 'https://a.example', routerSessionId: 'session' });
+      return [key];
+    },
     savePlannerState: async () => ['token', { step: 1 }, { sessionId: 'session' }],
     loadPlannerState: async (ground) => [await withPause(ground)],
     claimPause: async (ground) => [await withPause(ground)],

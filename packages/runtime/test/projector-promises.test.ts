@@ -77,7 +77,7 @@ describe('the lag', () => {
     await expect.poll(() => projector.status().lagMs, { timeout: 3_000 }).toBe(0);
   }, 15_000);
 
-  test('above the limit marks the waiting runs stale and folds them beside the hanging worker', async () => {
+  test('above the limit marks the waiting runs stale and folds them without the hanging worker', async () => {
     const marked: string[] = [];
     const gate = Promise.withResolvers<void>();
     const hanging = { name: 'hanging', refresh: () => gate.promise };

@@ -71,7 +71,7 @@ it('ended jobs are removed by their last change, type and state; others never', 
   expect(await there('video', 'done')).toBe(true);
 });
 
-it('memory is removed by its last save and its prefix, unless it is saved again meanwhile', async () => {
+it('memory is removed by its last save and its prefix, unless it is saved again first', async () => {
   const { agents } = store;
   await agents.saveMemoryState('chat:a', { n: 1 });
   await agents.saveMemoryState('chat:b', { n: 1 });

@@ -161,7 +161,7 @@ describe('runs', () => {
     expect(report.policies.old).toMatchObject({ found: 1, deleted: 1 });
   });
 
-  it('are aged by their first event if a policy says so', async () => {
+  it("' count their age from the first event if a policy requires it", async () => {
     await run('ended', ENDED);
     now += 20 * DAY;
     await run('ended', ['Noted']);

@@ -63,6 +63,26 @@ describe.each(Object.entries(ENGINES))('subscriptions on %s', (_, createDatabase
     expect(received).toEqual(['Wanted', 'Wanted']);
   });
 
+  test('receive notices in the order of the run, and again until they are handled (RUN-22)', async () => {
+    const store = await opened(await newDatabase());
+    const run = store.runs.handle('r');
+    const received: string[] = [];
+    let failures = 1;
+    await started(store, {
+      name: 'copies',
+      handler: ({ runSeq }) => void received.push(String(runSeq)),
+      onNotice: ({ kind, runId }, { attempt }) => {
+        if (failures-- > 0) throw new Error('not yet');
+        received.push(`${kind} ${runId} at attempt ${attempt}`);
+      },
+    });
+    await run.append('Wanted');
+    await until(() => received.length === 1);
+    await store.runs.deleteRun('r');
+    await until(() => received.length === 2);
+    expect(received).toEqual(['1', 'deleted r at attempt 2']);
+  });
+
   test('resume where they stopped', async () => {
     const store = await opened(await newDatabase());
     await append(store, 5, 4);

@@ -97,7 +97,7 @@ describe('a sweep', () => {
     expect(received).toEqual([]);
   });
 
-  it('recovers nothing twice beside other sweepers', async () => {
+  it("' recovers nothing twice if several sweepers run", async () => {
     for (let n = 0; n < 40; n++) await claimed(`job-${n}`, n % 2 === 0 ? 0 : 3);
     now += 2 * MINUTE;
     const reports = await Promise.all(Array.from({ length: 4 }, () => createSweeper({ store, publish }).run()));

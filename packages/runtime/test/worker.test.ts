@@ -71,6 +71,53 @@ describe('a worker', () => {
     await expect.poll(() => received).toContain(`${subjectOf(TYPE, 'terminal')} job-7 completed`);
   });
 
+  it('claims the next job while the end of the last one is being stored, and runs one handler at a time', async () => {
+    for (const taskId of ['a', 'b', 'c']) await enqueue(taskId);
+    const claims: string[] = [];
+    const claimed = (count: number) => vi.waitFor(() => expect(claims.length).toBeGreaterThanOrEqual(count));
+    let [busy, most, ended] = [0, 0, 0];
+    const jobs: Store['jobs'] = Object.create(store.jobs, {
+      claim: {
+        value: async (...args: Parameters<Store['jobs']['claim']>) => {
+          const claim = await store.jobs.claim(...args);
+          if (claim) claims.push(claim.taskId);
+          return claim;
+        },
+      },
+      heartbeat: { value: store.jobs.heartbeat.bind(store.jobs) },
+      complete: {
+        value: async (...args: Parameters<Store['jobs']['complete']>) => {
+          // Waits for the claim of the job after this one.
+          await claimed(Math.min(++ended + 1, 3));
+          return store.jobs.complete(...args);
+        },
+      },
+    });
+    start({
+      store: { jobs },
+      handler: async () => {
+        most = Math.max(most, ++busy);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        busy--;
+      },
+    });
+    for (const taskId of ['a', 'b', 'c']) await until(taskId, 'completed');
+    expect(most).toBe(1);
+    expect(claims).toHaveLength(3);
+  });
+
+  it('claims a job again at once after it failed, without waiting for the next poll', async () => {
+    await enqueue('job', { maxRetries: 3 });
+    let tries = 0;
+    start({
+      pollEvery: '1h',
+      handler: async () => {
+        if (++tries < 4) throw new Error('not yet');
+      },
+    });
+    expect(await until('job', 'completed')).toMatchObject({ retryCount: 3 });
+  });
+
   it('requeues a job whose handler throws until the retries are used up', async () => {
     const errors: unknown[] = [];
     await enqueue('job', { maxRetries: 2 });
@@ -200,7 +247,7 @@ describe('a worker', () => {
     ]);
   });
 
-  it('fails a job whose handler throws after it asked to park, or asks for an invalid time', async () => {
+  it('fails a job whose handler throws after calling park, or calls it with an invalid time', async () => {
     await enqueue('throws', { maxRetries: 0 });
     await enqueue('invalid', { maxRetries: 0 });
     start({
@@ -213,7 +260,7 @@ describe('a worker', () => {
     expect((await until('invalid', 'failed')).error).toContain('delay');
   });
 
-  it('takes jobs whose lease has ended without a sweep, where asked', async () => {
+  it('takes jobs whose lease has expired without a sweep, if enabled', async () => {
     await enqueue('job');
     await store.jobs.claim({ taskType: TYPE }, { worker: 'gone', lease: 1 });
     start({ worker: 'ada', takeExpired: true, handler: async () => {} });

@@ -34,14 +34,14 @@ export interface ArchiverOptions {
   /** The store to archive from. Its codec decodes payloads of archived runs. */
   store: Store;
   target: ArchiveTarget;
-  /** Test hook: called at named points, where tests crash. */
+  /** Test hook, called at named points. Tests simulate crashes there. */
   probe?: (point: ArchivePoint) => void;
 }
 
 export interface ArchiveRunsOptions {
   /** Stops after the runs in progress. */
   signal?: AbortSignal;
-  /** Called with the counts so far after every pack. */
+  /** Called after every pack with the counts so far. */
   onProgress?: (report: ArchiveReport) => void;
   /** Counts the runs without archiving them. */
   dryRun?: boolean;
@@ -49,7 +49,7 @@ export interface ArchiveRunsOptions {
 
 /** Options of calls that name an archived run. */
 export interface ArchivedRunOptions {
-  /** Required only if several tenants use the same run id, or the store does not know whose run it was. */
+  /** Required only if several tenants use the same run id, or if the store does not know the run's tenant. */
   tenantId?: string;
 }
 
@@ -58,45 +58,46 @@ export interface Archiver {
    * Archives one run, whatever its status.
    *
    * @throws `RUN_NOT_FOUND` if the run is unknown, `SEQ_CONFLICT` if it is not at `expectedSeq` or receives events
-   * meanwhile.
+   * during the call.
    */
   archiveRun(runId: string, options?: ArchivedRunOptions & { expectedSeq?: number }): Promise<ArchiveReport>;
   /**
-   * Archives the named runs, or all runs that match a filter. A filter without a status matches only ended runs.
+   * Archives the named runs, or all runs that match a filter. A filter without a status matches only runs that have
+   * ended.
    *
-   * @throws `RUN_NOT_FOUND` if a named run is unknown. Runs that change meanwhile stay in the store and are reported as
-   * `spared`.
+   * @throws `RUN_NOT_FOUND` if a named run is unknown. Runs that change during the call stay in the store and are
+   *   reported as `spared`.
    */
   archiveRuns(which: RunFilter | readonly RunRef[], options?: ArchiveRunsOptions): Promise<ArchiveReport>;
   /**
-   * Restores an archived run into the store. The copy in the archive stays. A store that does not know the run gets the
-   * newest copy of the archive.
+   * Restores an archived run into the store. The archive keeps its copy. If the store has no record of the run, the
+   * newest copy in the archive is restored.
    *
-   * @throws `RUN_NOT_FOUND` if the archive has no such run, `RUN_ARCHIVED` if it is in another archive, `AMBIGUOUS_RUN`
-   * if several tenants have it, `CORRUPT_EVENT` if the file is damaged.
+   * @throws `RUN_NOT_FOUND` if the archive has no such run, `RUN_ARCHIVED` if it is in another archive,
+   *   `AMBIGUOUS_RUN` if several tenants have it, `CORRUPT_EVENT` if the file is damaged.
    */
   restoreRun(runId: string, options?: ArchivedRunOptions): Promise<RestoreResult>;
   /**
-   * Yields the events of an archived run without restoring it.
+   * Yields the events of an archived run without restoring it. With `life`, yields only events of that life.
    *
-   * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED` or `CORRUPT_EVENT`, as `restoreRun`.
+   * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED` or `CORRUPT_EVENT`, like `restoreRun`.
    */
-  readRun(runId: string, options?: ArchivedRunOptions): AsyncIterable<RunEventRecord>;
+  readRun(runId: string, options?: ArchivedRunOptions & { life?: number }): AsyncIterable<RunEventRecord>;
   /**
    * Yields an archived run in its exported form, without restoring it.
    *
-   * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED` or `CORRUPT_EVENT`, as `restoreRun`.
+   * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED` or `CORRUPT_EVENT`, like `restoreRun`.
    */
   exportRun(runId: string, options?: ArchivedRunOptions): AsyncIterable<RunPart>;
   /** Reads the whole archive, or one tenant's part of it, and verifies every file and every run. */
   verify(options?: { tenantId?: string; signal?: AbortSignal }): Promise<ArchiveCheck>;
-  /** Deletes every file of a tenant and returns how many. Call it after erasing the tenant from the store. */
+  /** Deletes every file of a tenant and returns their number. Call it after erasing the tenant from the store. */
   deleteTenant(tenantId: string): Promise<number>;
 }
 
 /**
- * Creates an archiver that moves runs from a store to a target. Any number of archivers may run at once, in any number
- * of processes.
+ * Creates an archiver that moves runs from a store to a target. Several archivers may run at once, in one process or in
+ * several.
  *
  * @example
  * const archiver = createArchiver({ store, target: directoryTarget('archive') });
@@ -106,9 +107,9 @@ export function createArchiver(options: ArchiverOptions): Archiver {
   return new TargetArchiver(options);
 }
 
-/** Number of runs that are grouped by tenant and day at a time. */
+/** The number of runs that are grouped by tenant and day at a time. */
 const WINDOW = 1_000;
-/** The last part of a long run may take a while. */
+/** The time limit of the last part, which may take a while for a long run. */
 const RESTORE_LIMIT_MS = 600_000;
 
 class TargetArchiver implements Archiver {
@@ -134,7 +135,7 @@ class TargetArchiver implements Archiver {
     return report;
   }
 
-  /** Finishes the packs that earlier archivers left in progress. */
+  /** Finishes the packs that earlier archivers left in progress. Does this only once. */
   async #finishOnce(): Promise<void> {
     this.#finished ??= this.#packing.finishUnderWay(emptyReport(false)).catch((error) => {
       this.#finished = undefined;
@@ -205,8 +206,14 @@ class TargetArchiver implements Archiver {
     return this.#store.runs.restoreRun(this.#partsAt(runId, located), restoring);
   }
 
-  async *readRun(runId: string, options: ArchivedRunOptions = {}): AsyncIterable<RunEventRecord> {
-    for await (const part of this.exportRun(runId, options)) yield* recordsOf(this.#store, part);
+  async *readRun(
+    runId: string,
+    { life, ...options }: ArchivedRunOptions & { life?: number } = {},
+  ): AsyncIterable<RunEventRecord> {
+    for await (const part of this.exportRun(runId, options)) {
+      if (life !== undefined && (part.run.life ?? 1) !== life) return;
+      yield* recordsOf(this.#store, part);
+    }
   }
 
   async *exportRun(runId: string, options: ArchivedRunOptions = {}): AsyncIterable<RunPart> {
@@ -221,8 +228,8 @@ class TargetArchiver implements Archiver {
   }
 
   /**
-   * Returns the location in the run's tombstone, or `null` if the run is not archived. The location was written by a
-   * caller of `archiveRun`, who may have named the file of another tenant: such a file is not opened.
+   * Returns the location in the run's tombstone, or `null` if the run is not archived. The location comes from a caller
+   * of `archiveRun`, who may have named a file of another tenant. Such a file is not opened.
    */
   async #locate(runId: string, options: ArchivedRunOptions): Promise<Located | null> {
     const archive = await this.#store.runs.archiveLocation(runId, { tenantId: options.tenantId });
@@ -234,7 +241,7 @@ class TargetArchiver implements Archiver {
     return { ...location, tenantId };
   }
 
-  /** Whether the location's tenant is the one whose tombstone has this location. */
+  /** Whether the tombstone with this location belongs to the tenant that the location names. */
   async #isOwner(tenantId: string, runId: string, archive: string, options: ArchivedRunOptions): Promise<boolean> {
     if (options.tenantId !== undefined) return options.tenantId === tenantId;
     const { tenantId: confinedTo } = this.#store.info;
@@ -292,7 +299,7 @@ function count(report: ArchiveReport, group: Group): void {
 }
 
 interface Located extends Location {
-  /** The tenant in the name of the pack. */
+  /** The tenant, as the name of the pack states it. */
   tenantId: string;
 }
 

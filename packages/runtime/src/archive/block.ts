@@ -1,7 +1,8 @@
 /**
  * A block holds one run of a pack as lines of JSON. The first line describes the run. Its parts follow, with one column
  * per field, which compresses far better than single events. The last line has the hash of all bytes before it. Links
- * and default keys are omitted and recomputed: a block that does not lead to the head of its run is corrupt.
+ * and default keys are omitted, and recomputed when the block is read. If they do not lead to the head of the run, the
+ * block is corrupt.
  */
 import { createHash, type Hash } from 'node:crypto';
 import {
@@ -10,24 +11,30 @@ import {
   type ExportedEvent,
   type ExportedRun,
   leafOf,
-  linkOf,
   type RunPart,
-  rollOf,
   type StoredField,
   TidemarkError,
 } from '@tidemark/core';
-import { type Digest, defaultIdempotencyKey, digestBytes, FIRST_LINK } from '@tidemark/core/engine';
+import {
+  type ChainFormat,
+  CommitChain,
+  type CommitEnd,
+  defaultIdempotencyKey,
+  digestBytes,
+  NEWEST_CHAIN_FORMAT,
+  startOfLife,
+} from '@tidemark/core/engine';
 
 const FORMAT = 'tidemark-run-1';
 
-/** Sequences and links are recomputed. */
+/** Sequences and links are not stored but recomputed. */
 type Column = Exclude<StoredField, 'runSeq' | 'link'>;
 
 const COLUMNS = EVENT_FIELD_NAMES.filter(
   (name): name is Column => EVENT_FIELDS[name].part !== 'run' && name !== 'runSeq' && name !== 'link',
 );
 
-/** A block of an older version lacks the columns of later fields. */
+/** A block of an older version lacks the columns of fields that were added later. */
 type Columns = Partial<Record<Column, unknown[]>>;
 type Line =
   | { format: typeof FORMAT; run: ExportedRun }
@@ -60,7 +67,7 @@ function columnsOf({ runId }: ExportedRun, events: readonly ExportedEvent[]): Co
   return Object.fromEntries(COLUMNS.map((name) => [name, folded(kept.map((event) => event[name]))])) as Columns;
 }
 
-/** Folds a column of equal values into a single value. */
+/** Folds a column whose values are all equal into a single value. */
 function folded(values: unknown[]): unknown[] {
   const [first] = values;
   return typeof first !== 'object' && values.every((value) => value === first) ? [first] : allNull(values);
@@ -70,7 +77,7 @@ function allNull(values: unknown[]): unknown[] {
   return values.every((value) => value === null) ? [null] : values;
 }
 
-/** A block whose end has not been read. Its last part is held back until then. */
+/** A block whose end has not been read yet. Its last part is held back until then. */
 interface OpenBlock {
   run: ExportedRun;
   hash: Hash;
@@ -97,7 +104,7 @@ export class BlockReader {
     if ('format' in content) {
       if (content.format !== FORMAT)
         throw corrupt(`it is written as ${content.format}, which this library does not read`);
-      // The writer gave up a block without an end.
+      // The writer abandoned the previous block before its end.
       this.#open = { run: content.run, hash: createHash('sha256'), links: new Links(content.run), held: null };
     }
     const open = this.#open;
@@ -140,32 +147,37 @@ function eventsOf(
       return values[values.length === 1 ? 0 : at];
     };
     const fields = Object.fromEntries(COLUMNS.map((name) => [name, value(name)])) as unknown as ExportedEvent;
-    const { redaction, ...event } = { ...fields, runSeq: from + at, link: '' };
+    const { redaction, chainFormat, life, ...event } = { ...fields, runSeq: from + at, link: '' };
     event.idempotencyKey ??= defaultIdempotencyKey({ ...event, runId });
-    return redaction ? { ...event, redaction } : event;
+    return { ...event, ...(redaction && { redaction }), ...(chainFormat && { chainFormat }), ...(life && { life }) };
   });
 }
 
 /** Recomputes the links of a run. */
 class Links {
   readonly #run: ExportedRun;
-  #before: Digest = FIRST_LINK;
-  #last: Digest = FIRST_LINK;
-  #roll: Digest | null = null;
+  #before: CommitEnd;
+  #commit: CommitChain | null = null;
 
   constructor(run: ExportedRun) {
     this.#run = run;
+    this.#before = startOfLife(run.life ?? 1);
   }
 
   linked(events: ExportedEvent[]): ExportedEvent[] {
     for (const event of events) {
-      if (event.commitIndex === 1) [this.#before, this.#roll] = [this.#last, null];
-      this.#roll = rollOf(this.#roll, leafOf(this.#run, event, event.redaction?.payloadHash));
-      this.#last = linkOf(this.#before, this.#roll, event.runSeq);
-      event.link = digestBytes(this.#last).toString('hex');
+      if (event.commitIndex === 1 || !this.#commit) this.#commit = new CommitChain(formatOf(event), this.#before);
+      const link = this.#commit.add(leafOf(this.#run, event, event.redaction?.payloadHash), event.runSeq);
+      this.#before = { link, persistedAt: Date.parse(event.persistedAt) };
+      event.link = digestBytes(link).toString('hex');
     }
     return events;
   }
+}
+
+function formatOf({ runSeq, chainFormat = 1 }: ExportedEvent): ChainFormat {
+  if (chainFormat === 1 || chainFormat === NEWEST_CHAIN_FORMAT) return chainFormat;
+  throw corrupt(`the chain at event ${runSeq} has format ${chainFormat}, which this library does not read`);
 }
 
 export function corrupt(problem: string): TidemarkError {

@@ -6,7 +6,7 @@ import { TidemarkError } from '@tidemark/core';
 
 /** Node before 22.15 has no zstd. */
 const hasZstd = typeof zlib.createZstdCompress === 'function';
-/** Packs are written once and kept for years. Above this level they hardly shrink and take many times as long. */
+/** Packs are written once and kept for years. Higher levels save little space and take many times as long. */
 const ZSTD_LEVEL = 9;
 
 export const SUFFIX = hasZstd ? '.zst' : '.gz';

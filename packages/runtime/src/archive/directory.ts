@@ -45,7 +45,7 @@ class DirectoryTarget implements ArchiveTarget {
 
   async get(name: string): Promise<AsyncIterable<Uint8Array> | null> {
     const file = await open(this.#pathTo(name), 'r').catch(nothingThere);
-    // Checked on the open file: the name may refer to another file by now.
+    // Checks the open file, because the name may already refer to another file.
     if ((await file?.stat())?.isFile()) return file!.createReadStream() as AsyncIterable<Uint8Array>;
     await file?.close();
     return null;
@@ -74,7 +74,7 @@ class DirectoryTarget implements ArchiveTarget {
     throw invalidArgument('name', 'a relative path without . and ..', name);
   }
 
-  /** Creates a directory and syncs its parent: otherwise a power cut could lose the new directory. */
+  /** Creates a directory and syncs its parent, because otherwise a power failure could lose the new directory. */
   async #makeDirectory(path: string): Promise<void> {
     const first = await mkdir(path, { recursive: true, mode: 0o700 });
     if (first === undefined) return;
@@ -93,7 +93,7 @@ async function writeSynced(path: string, content: AsyncIterable<Uint8Array>): Pr
 }
 
 async function syncDirectory(path: string): Promise<void> {
-  // Windows cannot open a directory; there the rename has to suffice.
+  // Windows cannot open directories, so only the file is synced there.
   if (process.platform === 'win32') return;
   const directory = await open(path, 'r');
   try {

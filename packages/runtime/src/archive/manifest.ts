@@ -1,6 +1,6 @@
 /**
- * Manifests: a small file beside each pack that lists its runs, so that an archive can be verified and searched without
- * the store.
+ * Manifests: a small file next to each pack that lists its runs, so that an archive can be verified and searched
+ * without the store.
  */
 import { corrupt } from './block.ts';
 import { manifestName, underWayName } from './names.ts';
@@ -19,17 +19,20 @@ export function manifestOf(pack: string, content: PackContent): Manifest {
   return { format: FORMAT, pack, ...content };
 }
 
-/** Written before the first run leaves the store, so that another archiver can finish the pack. */
+/**
+ * Writes the manifest of a pack in progress, before the first run leaves the store, so that another archiver can finish
+ * the pack.
+ */
 export function writeUnderWay(target: ArchiveTarget, manifest: Manifest): Promise<void> {
   return writeText(target, underWayName(manifest.pack), textOf(manifest));
 }
 
-/** Written after the last run has left the store. */
+/** Writes the final manifest, after the last run has left the store. */
 export async function writeManifest(target: ArchiveTarget, manifest: Manifest): Promise<void> {
   await writeText(target, manifestName(manifest.pack), textOf(manifest));
 }
 
-/** Reads a manifest, or returns `null` if it was just deleted. */
+/** Reads a manifest. Returns `null` if it was deleted in the meantime. */
 export async function readManifest(target: ArchiveTarget, name: string): Promise<Manifest | null> {
   const text = await readText(target, name);
   if (text === null) return null;

@@ -1,12 +1,6 @@
-/**
- * Names of files in an archive: `archive/{tenant}/{YYYY}/{MM}/{DD}/{pack}`. Tenant ids may contain any text (GEN-5), so
- * they are encoded: different ids have different names on every file system, and each can be decoded.
- */
+/** Names of files in an archive: `archive/{tenant}/{YYYY}/{MM}/{DD}/{pack}`, with the tenant's id encoded. */
+import { decodeId, encodeId } from '@tidemark/core/engine';
 
-/** File systems allow 255 bytes per name. */
-const LONGEST_PART = 200;
-/** Ends a part that continues in the next one. */
-const CONTINUED = '+';
 const UNDER_WAY = 'under-way/';
 const ARCHIVE = 'archive/';
 const MANIFEST = '.manifest.json';
@@ -42,7 +36,7 @@ export function isManifestName(name: string): boolean {
   return name.endsWith(MANIFEST);
 }
 
-/** Name of the same list while its runs are still in the store. */
+/** Name of the list of runs while they are still in the store. */
 export function underWayName(pack: string): string {
   return `${UNDER_WAY}${pack.slice(pack.lastIndexOf('/') + 1)}${MANIFEST}`;
 }
@@ -71,23 +65,4 @@ export function tenantOfPack(pack: string): string | null {
   } catch {
     return null;
   }
-}
-
-/**
- * Encodes an id: lowercase letters, digits, `_` and `-` stay, every other byte becomes `%` and two digits. Names then
- * differ even on file systems that ignore case.
- */
-export function encodeId(id: string): string {
-  let text = '';
-  for (const byte of Buffer.from(id)) {
-    const character = String.fromCharCode(byte);
-    text += /[a-z0-9_-]/.test(character) ? character : `%${byte.toString(16).padStart(2, '0')}`;
-  }
-  const parts: string[] = [];
-  for (let at = 0; at < text.length; at += LONGEST_PART) parts.push(text.slice(at, at + LONGEST_PART));
-  return parts.join(`${CONTINUED}/`);
-}
-
-export function decodeId(encoded: string): string {
-  return decodeURIComponent(encoded.replaceAll(`${CONTINUED}/`, ''));
 }

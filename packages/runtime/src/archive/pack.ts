@@ -11,9 +11,9 @@ export interface PackedRun {
   tenantId: string;
   runId: string;
   events: number;
-  /** Hex of the last link. */
+  /** The last link, in hex. */
   head: string;
-  /** The rewrites of the export. Packs of older versions omit it, which means 0. */
+  /** The `rewrites` of the exported run. Packs of older versions omit it, which means 0. */
   rewrites?: number;
   start: number;
   end: number;
@@ -38,7 +38,7 @@ export interface PackWriting {
   exportRun(run: RunRef): AsyncIterable<RunPart>;
   /** Called for a run that could not be exported. The others are still packed. */
   onSkipped(run: RunRef, error: TidemarkError): void;
-  /** Called after each run; `false` ends the pack. */
+  /** Called after each run; returning `false` ends the pack. */
   goOn(plainBytes: number): boolean;
 }
 
@@ -90,9 +90,9 @@ async function* blocksOf(runs: Iterable<RunRef>, content: PackContent, writing: 
 }
 
 /**
- * Yields the parts of one run of a pack. The run's identity is checked in the same bytes that are yielded, so that
- * replacing the file after a check cannot expose another run. Throws `onOther()` before the first part if it is another
- * run.
+ * Yields the parts of one run of a pack. The identity of the run is checked in the same bytes that are yielded, so that
+ * replacing the file after the check cannot expose another run. If they belong to another run, throws `onOther()`
+ * before the first part.
  */
 export async function* readPacked(
   target: ArchiveTarget,
@@ -112,7 +112,7 @@ export async function* readPacked(
   if (!reader.finished) throw corrupt(`${location.pack} ends within a run`);
 }
 
-/** Reads a whole pack and returns its problems, an empty list if it is intact. */
+/** Reads a whole pack and returns its problems. The list is empty if the pack is intact. */
 export async function problemsOf(target: ArchiveTarget, name: string, content: PackContent): Promise<string[]> {
   const hash = createHash('sha256');
   const missing = new Map(content.runs.map((run) => [`${run.start}-${run.end}`, run]));
@@ -162,7 +162,7 @@ async function* plainOf(content: AsyncIterable<Uint8Array>, name: string): Async
   }
 }
 
-/** Yields whole lines with their byte offsets, of all bytes or of a range. */
+/** Yields the complete lines of a file or of a byte range, with their offsets. */
 async function* linesOf(
   content: AsyncIterable<Uint8Array>,
   { start, end }: { start: number; end: number } = { start: 0, end: Number.POSITIVE_INFINITY },

@@ -1,8 +1,8 @@
 /**
  * Moves runs from a store into packs. A run leaves the store only after its pack was written, listed as under way, read
- * back and verified. After a crash at any point the run is in the store or in the archive, and the next archiver
- * finishes the listed packs. A run that was redacted or restored after packing stays in the store: its copy is
- * outdated, and it is packed again.
+ * back and verified. After a crash at any point, each run is in the store or in the archive, and the next archiver
+ * finishes the listed packs. A run that was redacted or restored after packing stays in the store and is packed again,
+ * because its copy is outdated.
  */
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { inParts } from '@tidemark/core/engine';
@@ -15,16 +15,19 @@ import { type PackedRun, problemsOf, type RunRef, writePack } from './pack.ts';
 import { type ArchiveReport, noteSpared } from './report.ts';
 import type { ArchiveTarget } from './target.ts';
 
-/** Points at which tests crash. */
+/** Points at which tests simulate a crash. */
 export type ArchivePoint = 'packed' | 'under way' | 'checked' | 'leaving' | 'left' | 'listed' | 'done';
 
 const PACK_RUNS = 256;
-/** Before compression. Larger packs hardly compress better, and reading one run means reading all runs before it. */
+/**
+ * The size before compression at which a pack ends. Larger packs hardly compress any better, and reading a run requires
+ * reading all runs that precede it in the pack.
+ */
 const PACK_BYTES = 4 * 1024 * 1024;
-/** Runs removed from the store concurrently: engines batch writes that arrive together. */
+/** The number of runs that are removed from the store concurrently, because engines batch concurrent writes. */
 const AT_ONCE = 16;
 const TRIES = 3;
-/** How often runs are packed again after one of them was redacted or restored meanwhile. */
+/** How often to pack runs again after one of them was redacted or restored while being packed. */
 const MOST_REPACKS = 5;
 /** Removing a large run takes many small steps within one call. */
 const REMOVAL_LIMIT_MS = 3_600_000;
@@ -61,7 +64,7 @@ export class Packing {
       const manifest = await this.#packSome(group, left, report, signal);
       if (!manifest) continue;
       const mayRepack = repacks < MOST_REPACKS;
-      // Until the pack is listed, it can still be discarded as a whole.
+      // A pack can be discarded as a whole only until it is listed.
       const isOutdated = mayRepack && (await this.#anyRewritten(manifest));
       if (isOutdated) await this.#target.delete(manifest.pack);
       const rewritten = isOutdated ? manifest.runs : await this.#leaveListed(manifest, report);
@@ -72,7 +75,9 @@ export class Packing {
     }
   }
 
-  /** Removes the runs of one pack from the list. Returns the pack's manifest once the pack is written and verified. */
+  /**
+   * Packs some of the runs and removes them from the list. Returns the manifest once the pack is written and verified.
+   */
   async #packSome(
     group: PackedTogether,
     left: RunRef[],
@@ -102,7 +107,40 @@ export class Packing {
     return manifest;
   }
 
-  /** Whether the copy of any run is outdated: the pack might contain payloads that were redacted in the store. */
+  /** Checks a listed pack. If another archiver has discarded the pack, removes the list and returns `null`. */
+  async #checkedUnlessDiscarded(manifest: Manifest): Promise<Manifest | null> {
+    const problems = await problemsOf(this.#target, manifest.pack, manifest);
+    if (problems.length > 0 && (await this.#wasDiscarded(manifest))) {
+      await this.#target.delete(underWayName(manifest.pack));
+      return null;
+    }
+    if (problems.length > 0) await this.#giveUp(manifest, problems);
+    this.#probe('checked');
+    return manifest;
+  }
+
+  /**
+   * Whether another archiver discarded the pack, which is the case when the pack has none of its runs. That archiver
+   * may have been killed before it removed the list.
+   */
+  async #wasDiscarded(manifest: Manifest): Promise<boolean> {
+    for await (const name of this.#target.list(manifest.pack)) if (name === manifest.pack) return false;
+    return !(await this.#hasOnlyCopy(manifest));
+  }
+
+  async #hasOnlyCopy({ pack, runs }: Manifest): Promise<boolean> {
+    for (const run of runs) {
+      const { tenantId, runId } = run;
+      const at = await this.#store.runs.archiveLocation(runId, { tenantId });
+      if (at === locationText({ pack, ...run })) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Whether the copy of any run is outdated, in which case the pack might contain payloads that were redacted in the
+   * store.
+   */
   async #anyRewritten({ runs }: Manifest): Promise<boolean> {
     for (const some of inParts(runs, AT_ONCE)) {
       const outdated = await Promise.all(some.map((run) => this.#isRewritten(run)));
@@ -122,7 +160,8 @@ export class Packing {
   }
 
   /**
-   * Lists the pack as under way and removes its runs from the store. Returns the runs that were rewritten meanwhile.
+   * Lists the pack as under way and removes its runs from the store. Returns the runs that were rewritten after they
+   * were packed.
    */
   async #leaveListed(manifest: Manifest, report: ArchiveReport): Promise<PackedRun[]> {
     await writeUnderWay(this.#target, manifest);
@@ -135,7 +174,8 @@ export class Packing {
     for await (const name of this.#target.list(ALL_UNDER_WAY)) {
       const manifest = await readManifest(this.#target, name);
       if (!manifest) continue;
-      const rewritten = await this.#leaveAll(await this.#checked(manifest), report);
+      const checked = await this.#checkedUnlessDiscarded(manifest);
+      const rewritten = checked ? await this.#leaveAll(checked, report) : [];
       for (const run of rewritten) spareRewritten(report, run);
     }
   }
@@ -148,7 +188,7 @@ export class Packing {
       runs.push(...some.filter((_, at) => outcomes[at] === 'left'));
       rewritten.push(...some.filter((_, at) => outcomes[at] === 'rewritten'));
     }
-    // No archiver can move another run into this pack: a run never returns to earlier sequences or rewrites.
+    // No archiver can move another run into this pack, because a run never returns to earlier sequences or `rewrites`.
     if (runs.length > 0) await writeManifest(this.#target, { ...manifest, runs });
     else await this.#target.delete(manifest.pack);
     this.#probe('listed');
@@ -158,7 +198,10 @@ export class Packing {
     return rewritten;
   }
 
-  /** Removes a run from the store. `left`: the run is now only in this pack. `spared` runs are added to the report. */
+  /**
+   * Removes a run from the store. The outcome `left` means that the run is now only in this pack. Runs with the outcome
+   * `spared` are added to the report.
+   */
   async #leave(pack: string, run: PackedRun, report: ArchiveReport): Promise<'left' | 'rewritten' | 'spared'> {
     const { tenantId, runId, events: expectedSeq, rewrites: expectedRewrites = 0 } = run;
     const location = locationText({ pack, ...run });
@@ -180,13 +223,9 @@ export class Packing {
     return isThere ? 'left' : 'spared';
   }
 
-  /** Discards an unreadable pack, unless a run is already stored only there. */
+  /** Discards an unreadable pack, unless a run exists only in this pack. */
   async #giveUp(manifest: Manifest, problems: readonly string[]): Promise<never> {
-    for (const run of manifest.runs) {
-      const { tenantId, runId } = run;
-      const at = await this.#store.runs.archiveLocation(runId, { tenantId });
-      if (at === locationText({ pack: manifest.pack, ...run })) throw corrupt(problems.join('; '));
-    }
+    if (await this.#hasOnlyCopy(manifest)) throw corrupt(problems.join('; '));
     await this.#target.delete(manifest.pack);
     await this.#target.delete(underWayName(manifest.pack));
     throw corrupt(`${problems.join('; ')}; its runs are still in the store`);

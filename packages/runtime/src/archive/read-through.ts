@@ -10,16 +10,19 @@ import {
 } from '@tidemark/core/engine';
 import type { Archiver } from './archiver.ts';
 
-/** Events kept in memory while the newest of an archived run are read first: archives are read forwards. */
+/**
+ * The number of events kept in memory to return the newest events of an archived run first. Archives can only be read
+ * forwards.
+ */
 const BACKWARDS_PAGE = 10_000;
-/** How often to look for a run in store and archive while others archive and restore it. */
+/** How many times a run is looked up in store and archive while other clients archive and restore it. */
 const MOST_TRIES = 3;
 
 /**
  * Wraps a store so that `fetchEvents`, `readEvents` and `exportRun` of an archived run read the archive. All other
  * calls still fail with `RUN_ARCHIVED`.
  *
- * @throws As the store, and as `Archiver.readRun` for archived runs.
+ * @throws The codes of the store, and of `Archiver.readRun` for archived runs.
  *
  * @example
  * const live = await open('sqlite:app.db');
@@ -51,7 +54,7 @@ class ArchiveReading implements Interceptor {
       try {
         return await this.#fetch(call);
       } catch (error) {
-        // Restored between the two reads: the store has it again.
+        // The run was restored between the two reads, so the store has it again.
         if (!isTidemarkError(error, 'RUN_NOT_FOUND') || tries === MOST_TRIES) throw error;
       }
     }
@@ -63,9 +66,9 @@ class ArchiveReading implements Interceptor {
   }
 
   async #page(runId: string, tenantId: string | undefined, range: EventRange): Promise<RunEventRecord[]> {
-    const { limit, order } = range;
+    const { limit, order, life } = range;
     const events: RunEventRecord[] = [];
-    for await (const event of within(this.#archiver.readRun(runId, { tenantId }), range)) {
+    for await (const event of within(this.#archiver.readRun(runId, { tenantId, life }), range)) {
       events.push(event);
       if (order === 'oldest' && events.length === limit) return events;
       if (events.length === 2 * limit) events.splice(0, limit);
@@ -93,8 +96,8 @@ class ArchiveReading implements Interceptor {
     } catch (error) {
       if (!isArchived(error)) throw error;
     }
-    // Archived meanwhile, perhaps after some pages: the archive has the rest.
-    if (!isReverse) return yield* within(this.#archiver.readRun(runId, { tenantId }), rest);
+    // The run was archived during the read, perhaps after some pages. The archive has the rest.
+    if (!isReverse) return yield* within(this.#archiver.readRun(runId, { tenantId, life: rest.life }), rest);
     for (let range: EventRange | null = { ...rest, limit: BACKWARDS_PAGE }; range; ) {
       const events = await this.#page(runId, tenantId, range);
       yield* events;
@@ -111,7 +114,7 @@ class ArchiveReading implements Interceptor {
         yield part;
       }
     } catch (error) {
-      // An export is one history from its first part on; the archive's export cannot continue it.
+      // An export must contain a single history, so the archive's export cannot continue an export that has begun.
       if (hasBegun || !isArchived(error)) throw error;
       yield* this.#archiver.exportRun(runId, { tenantId });
     }

@@ -1,6 +1,6 @@
 /** Reports of the archiver. */
 
-/** A run that stayed in the store, and why. */
+/** A run that stayed in the store, and the reason. */
 export interface SparedRun {
   tenantId: string;
   runId: string;
@@ -27,7 +27,7 @@ export interface ArchiveCheck {
   bytes: number;
   /** The first hundred problems. */
   problems: string[];
-  /** Packs without a manifest: left by crashed archivers, and safe to delete. */
+  /** Packs without a manifest, left behind by archivers that crashed. They are safe to delete. */
   strays: string[];
 }
 

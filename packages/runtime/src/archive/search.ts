@@ -1,13 +1,16 @@
 /**
- * Finds runs in the manifests of an archive, for stores without a tombstone of the run: another store, or one that was
- * lost.
+ * Finds runs in the manifests of an archive. Used for stores that have no tombstone of the run, such as another store,
+ * or a new store after a data loss.
  */
 import { TidemarkError } from '@tidemark/core';
 import { readManifest } from './manifest.ts';
 import { ALL_PACKS, isManifestName, type Location, tenantPrefix } from './names.ts';
 import type { ArchiveTarget } from './target.ts';
 
-/** Returns the newest copy of a run, or `null`. Reads every manifest, or only the tenant's if one is named. */
+/**
+ * Returns the newest copy of a run, or `null`. Reads every manifest, or only the tenant's manifests if a tenant is
+ * named.
+ */
 export async function searchRun(
   target: ArchiveTarget,
   runId: string,
@@ -30,7 +33,7 @@ export async function searchRun(
   return [...found.values()][0] ?? null;
 }
 
-/** The last part of the name begins with the creation time. */
+/** The last part of the name starts with the creation time. */
 function madeAt(pack: string): string {
   return pack.slice(pack.lastIndexOf('/') + 1);
 }

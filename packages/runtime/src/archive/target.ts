@@ -1,7 +1,10 @@
-/** Storage for archives: keeps whole files by name, such as a directory or a bucket of an object store. */
+/** Storage for archives. It keeps whole files by name, for example in a directory or in a bucket of an object store. */
 
 export interface ArchiveTarget {
-  /** Stores a file completely or not at all, replacing a file of the same name. Durable once it resolves. */
+  /**
+   * Stores a file completely or not at all, replacing a file of the same name. The file is durable once the promise
+   * resolves.
+   */
   put(name: string, content: AsyncIterable<Uint8Array>): Promise<void>;
   /** Returns the bytes of a file, or `null` if it does not exist. */
   get(name: string): Promise<AsyncIterable<Uint8Array> | null>;

@@ -1,8 +1,15 @@
-/** Writes checkpoints of a store to a file, and compares a store with the checkpoints of a file (RUN-23). */
+/** Writes checkpoints of a store to a file or a run, and compares a store with them (RUN-23). */
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { type CallOptions, isTidemarkError, type RunSummary, type Store, TidemarkError } from '@tidemark/core';
+import {
+  type CallOptions,
+  invalidArgument,
+  isTidemarkError,
+  type RunSummary,
+  type Store,
+  TidemarkError,
+} from '@tidemark/core';
 import { itemsOf, tenantsOf } from '../listing.ts';
-import { appendCheckpoint, pointKey, readCheckpoints } from './file.ts';
+import { CheckpointFile } from './file.ts';
 import {
   CHECKPOINT_FORMAT,
   type Checkpoint,
@@ -12,43 +19,48 @@ import {
   publicKeyOf,
   type RunPoint,
   rawKey,
-  rootOf,
   signed,
 } from './format.ts';
+import { type CheckpointPlace, pointKey } from './log.ts';
+import { type CheckpointRun, CheckpointsInRun } from './run.ts';
 
 const NO_LINK = '00'.repeat(32);
 const PAGE = 1_000;
 
-export interface CheckpointerOptions {
+/** Where checkpoints are kept: a file or a run. */
+export interface CheckpointsAt {
+  /** The file of checkpoints. Keep it in a place where clients that can write to the store cannot change it. */
+  file?: string;
+  /** The run of checkpoints, instead of a file. */
+  run?: CheckpointRun;
+}
+
+export interface CheckpointerOptions extends CheckpointsAt {
   store: Store;
-  /** The file that checkpoints are appended to. Keep it where writers of the store cannot change it. */
-  file: string;
-  /** The Ed25519 private key that signs, as PEM text or a `KeyObject`. */
+  /** The Ed25519 private key that signs checkpoints, as PEM text or a `KeyObject`. */
   key: CheckpointKey;
 }
 
 /** Options of `verifyCheckpoints`. */
-export interface VerifyCheckpointsOptions {
+export interface VerifyCheckpointsOptions extends CheckpointsAt {
   store: Store;
-  /** The file that a checkpointer has written. */
-  file: string;
-  /** The Ed25519 public key of the signer, as PEM text or a `KeyObject`. Do not take it from the file. */
+  /** The Ed25519 public key of the signer, as PEM text or a `KeyObject`. Do not take it from the checkpoints. */
   publicKey: CheckpointKey;
 }
 
 /** A written checkpoint. */
 export interface CheckpointReport extends Checkpoint {
-  /** How many runs have changed since the checkpoint before. */
+  /** The number of runs that have changed since the previous checkpoint. */
   changed: number;
-  /** Runs that could not be read. Their last point stays. */
+  /** Runs that could not be read. The checkpoint keeps their previous point. */
   damaged: { tenantId: string; runId: string; reason: string }[];
 }
 
 export interface Checkpointer {
   /**
-   * Reads the runs that have changed, and appends a signed root over all runs to the file.
+   * Reads the runs that have changed, and appends a signed root over all runs.
    *
-   * @throws `CORRUPT_VALUE` if the file is damaged or signed by another key, `CONFLICT` if another program wrote a
+   * @throws `CORRUPT_VALUE` if the checkpoints are damaged or signed by another key, `CONFLICT` if another program wrote a
    * checkpoint at the same time.
    */
   checkpoint(options?: CallOptions): Promise<CheckpointReport>;
@@ -59,8 +71,9 @@ export interface CheckpointProblem {
   tenantId: string;
   runId: string;
   /**
-   * `missing`: neither the run nor a tombstone exists. `cut`: its last events are missing. `replaced`: it has another
-   * history. `time`: the time of an event was changed. `damaged`: its chain does not hold.
+   * `missing`: neither the run nor a tombstone exists. `cut`: the last events of the run are missing. `replaced`: the
+   * run has a different history. `time`: the time of an event was changed. `damaged`: the chain of the run is not
+   * valid.
    */
   kind: 'missing' | 'cut' | 'replaced' | 'time' | 'damaged';
   /** The sequence of the last event at the checkpoint. */
@@ -71,11 +84,11 @@ export interface CheckpointProblem {
 /** The result of comparing a store with checkpoints. */
 export interface CheckpointCheck {
   ok: boolean;
-  /** The last checkpoint of the file. */
+  /** The last checkpoint. */
   last: Checkpoint;
-  /** How many runs were compared. */
+  /** The number of runs compared. */
   runs: number;
-  /** How many of them are deleted or archived, which their tombstones explain. */
+  /** The number of compared runs that have a tombstone because they were deleted or archived. */
   removed: number;
   problems: CheckpointProblem[];
 }
@@ -88,25 +101,32 @@ export interface CheckpointCheck {
  * const checkpointer = createCheckpointer({ store, file: 'checkpoints.jsonl', key: privateKey });
  * await checkpointer.checkpoint();
  */
-export function createCheckpointer({ store, file, key }: CheckpointerOptions): Checkpointer {
+export function createCheckpointer({ store, key, ...at }: CheckpointerOptions): Checkpointer {
   const privateKey = privateKeyOf(key);
   const publicKey = createPublicKey(privateKey);
-  return { checkpoint: (options) => writeCheckpoint(store, file, privateKey, publicKey, options) };
+  const place = placeOf(at);
+  return { checkpoint: (options) => writeCheckpoint(store, place, privateKey, publicKey, options) };
+}
+
+function placeOf({ file, run }: CheckpointsAt): CheckpointPlace {
+  if ((file === undefined) === (run === undefined))
+    throw invalidArgument('file', 'given, or `run`, and not both', file);
+  return run === undefined ? new CheckpointFile(file!) : new CheckpointsInRun(run);
 }
 
 async function writeCheckpoint(
   store: Store,
-  path: string,
+  place: CheckpointPlace,
   privateKey: KeyObject,
   publicKey: KeyObject,
   options: CallOptions | undefined,
 ): Promise<CheckpointReport> {
-  const log = await readCheckpoints(path, publicKey);
+  const log = await place.read(publicKey);
   const next = new Map(log.current);
   const damaged: CheckpointReport['damaged'] = [];
   for await (const tenantId of tenantsOf(store)) {
     const list = (cursor: { cursor?: string }) =>
-      store.runs.listRuns({ ...options, ...cursor, tenantId, order: 'oldest', limit: PAGE });
+      store.runs.listRuns({ ...options, ...cursor, tenantId, owner: 'any', order: 'oldest', limit: PAGE });
     for await (const run of itemsOf(list)) {
       if (isSame(log.current.get(pointKey(run)), run)) continue;
       const point = await pointOf(store, run, options).catch((error) => {
@@ -118,9 +138,9 @@ async function writeCheckpoint(
     }
     for await (const run of removedRuns(store, tenantId, options)) {
       const known = next.get(pointKey(run));
-      if (known?.removed === run.kind && known.at === run.at) continue;
-      const { life = 1, lastEventSeq = 0, head = NO_LINK } = known ?? {};
-      const { runId, at, kind: removed } = run;
+      if (known?.removed === run.kind && known.at === run.at && known.life === (run.life ?? 1)) continue;
+      const { runId, at, kind: removed, life = 1 } = run;
+      const { lastEventSeq = 0, head = NO_LINK } = known?.life === life ? known : {};
       next.set(pointKey(run), { tenantId, runId, life, lastEventSeq, head, at, removed });
     }
   }
@@ -130,26 +150,28 @@ async function writeCheckpoint(
       format: CHECKPOINT_FORMAT,
       number: (log.last?.number ?? 0) + 1,
       at: new Date().toISOString(),
-      runs: next.size,
-      root: rootOf(next.values()),
+      ...log.covering(changed),
       previous: log.last && hashOf(log.last),
       key: rawKey(publicKey),
     },
     privateKey,
   );
-  await appendCheckpoint(path, log, changed, checkpoint, publicKey);
+  await place.append(checkpoint, changed, publicKey);
   return { ...checkpoint, changed: changed.length, damaged };
 }
 
-function isSame(known: RunPoint | undefined, { lastEventSeq, updatedAt }: RunSummary): boolean {
-  return known !== undefined && !known.removed && known.lastEventSeq === lastEventSeq && known.at === updatedAt;
+function isSame(known: RunPoint | undefined, { lastEventSeq, updatedAt, life = 1 }: RunSummary): boolean {
+  if (known === undefined || known.removed || known.life !== life) return false;
+  return known.lastEventSeq === lastEventSeq && known.at === updatedAt;
 }
 
 function removedRuns(store: Store, tenantId: string, options: CallOptions | undefined) {
   return itemsOf((cursor) => store.admin.listRemovedRuns({ ...options, ...cursor, tenantId, limit: PAGE }));
 }
 
-/** Reads a run up to its head. Returns `null` if it was removed meanwhile: its tombstone is listed later. */
+/**
+ * Reads a run up to its head. Returns `null` if the run has been removed, in which case its tombstone is listed later.
+ */
 async function pointOf(
   store: Store,
   { tenantId, runId }: RunSummary,
@@ -157,9 +179,9 @@ async function pointOf(
 ): Promise<RunPoint | null> {
   let point: RunPoint | null = null;
   try {
-    for await (const { events } of store.runs.exportRun(runId, { ...options, tenantId })) {
+    for await (const { run, events } of store.runs.exportRun(runId, { ...options, tenantId })) {
       const { runSeq: lastEventSeq, link: head, persistedAt: at } = events.at(-1)!;
-      point = { tenantId, runId, life: 1, lastEventSeq, head, at };
+      point = { tenantId, runId, life: run.life ?? 1, lastEventSeq, head, at };
     }
     return point;
   } catch (error) {
@@ -169,10 +191,10 @@ async function pointOf(
 }
 
 /**
- * Compares every run with all checkpoints of a file: it must continue each recorded history, or have a tombstone. Reads
- * the whole log of every run.
+ * Compares every run with all checkpoints of a file or a run: the run must continue each recorded history, or have a
+ * tombstone. Reads the whole log of every run.
  *
- * @throws `CORRUPT_VALUE` if the file is damaged or signed by another key, `NOT_FOUND` if it has no checkpoint.
+ * @throws `CORRUPT_VALUE` if the checkpoints are damaged or signed by another key, `NOT_FOUND` if there are none.
  * @example
  * const { privateKey, publicKey } = generateKeyPairSync('ed25519');
  * await createCheckpointer({ store, file: 'checkpoints.jsonl', key: privateKey }).checkpoint();
@@ -180,11 +202,12 @@ async function pointOf(
  * console.log(ok); // true
  */
 export async function verifyCheckpoints(
-  { store, file, publicKey }: VerifyCheckpointsOptions,
+  { store, publicKey, ...at }: VerifyCheckpointsOptions,
   options?: CallOptions,
 ): Promise<CheckpointCheck> {
-  const { last, points } = await readCheckpoints(file, publicKeyOf(publicKey));
-  if (last === null) throw new TidemarkError('NOT_FOUND', `${file} has no checkpoint to compare with`);
+  const place = placeOf(at);
+  const { last, points } = await place.read(publicKeyOf(publicKey));
+  if (last === null) throw new TidemarkError('NOT_FOUND', `${place.name} has no checkpoint to compare with`);
   const check: CheckpointCheck = { ok: true, last, runs: 0, removed: 0, problems: [] };
   const unknown: RunPoint[] = [];
   for (const recorded of points.values()) {
@@ -195,12 +218,12 @@ export async function verifyCheckpoints(
     else if (found === 'unknown') unknown.push(recorded.at(-1)!);
     else if (found) check.problems.push(found);
   }
-  // Listed after the runs were read: a run that was deleted in between has its tombstone.
+  // Tombstones are listed after the runs have been read, so that a run deleted in between already has its tombstone.
   for (const tenantId of new Set(unknown.map((point) => point.tenantId))) {
-    const removed = new Set<string>();
-    for await (const run of removedRuns(store, tenantId, options)) removed.add(pointKey(run));
+    const removed = new Map<string, number>();
+    for await (const run of removedRuns(store, tenantId, options)) removed.set(pointKey(run), run.life ?? 1);
     for (const point of unknown.filter((it) => it.tenantId === tenantId)) {
-      if (removed.has(pointKey(point))) check.removed++;
+      if ((removed.get(pointKey(point)) ?? 0) >= point.life) check.removed++;
       else check.problems.push(problemOf(point, 'missing', 'neither the run nor a tombstone exists'));
     }
   }
@@ -214,12 +237,13 @@ async function compareRun(
   options: CallOptions | undefined,
 ): Promise<CheckpointProblem | 'archived' | 'unknown' | null> {
   const { tenantId, runId } = recorded[0]!;
-  const open = new Map(
-    recorded.filter(({ lastEventSeq }) => lastEventSeq > 0).map((it) => [it.lastEventSeq, [] as RunPoint[]]),
-  );
-  for (const point of recorded) open.get(point.lastEventSeq)?.push(point);
+  let open: Map<number, RunPoint[]> | null = null;
   try {
-    for await (const { events } of store.runs.exportRun(runId, { ...options, tenantId })) {
+    for await (const { run, events } of store.runs.exportRun(runId, { ...options, tenantId })) {
+      const { life = 1 } = run;
+      const last = recorded.at(-1)!;
+      if (last.life > life) return problemOf(last, 'replaced', `the run is in life ${life}, before life ${last.life}`);
+      open ??= pointsOfLife(recorded, life);
       for (const { runSeq, link, persistedAt } of events) {
         for (const point of open.get(runSeq) ?? []) {
           if (link !== point.head) return problemOf(point, 'replaced', `event ${runSeq} has another link`);
@@ -235,8 +259,21 @@ async function compareRun(
     if (isTidemarkError(error, 'CORRUPT_EVENT')) return problemOf(recorded.at(-1)!, 'damaged', error.message);
     throw error;
   }
-  const [missing] = [...open.values()].flat();
+  const [missing] = [...(open?.values() ?? [])].flat();
   return missing ? problemOf(missing, 'cut', `event ${missing.lastEventSeq} is missing`) : null;
+}
+
+/**
+ * Returns the points of a life by their sequence. Earlier lives were deleted, because otherwise this life could not
+ * have begun.
+ */
+function pointsOfLife(recorded: readonly RunPoint[], life: number): Map<number, RunPoint[]> {
+  const points = new Map<number, RunPoint[]>();
+  for (const point of recorded) {
+    if (point.life !== life || point.lastEventSeq === 0) continue;
+    points.set(point.lastEventSeq, [...(points.get(point.lastEventSeq) ?? []), point]);
+  }
+  return points;
 }
 
 function problemOf(

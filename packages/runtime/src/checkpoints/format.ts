@@ -24,11 +24,11 @@ export interface Checkpoint {
   /** 1, 2, 3, … */
   number: number;
   at: string;
-  /** How many runs the root covers. */
+  /** The number of runs that the root covers. */
   runs: number;
   /** The Merkle root, in hex. */
   root: string;
-  /** The SHA-256 of the signed text of the checkpoint before, in hex. */
+  /** The SHA-256 of the previous checkpoint's signed text, in hex. */
   previous: string | null;
   /** The raw public key, in base64url. */
   key: string;
@@ -49,29 +49,19 @@ function sha256(...parts: (string | Uint8Array)[]): Buffer {
   return hash.digest();
 }
 
-function leafOfPoint({ tenantId, runId, life, lastEventSeq, head, at, removed }: RunPoint): Buffer {
+export function leafOfPoint({ tenantId, runId, life, lastEventSeq, head, at, removed }: RunPoint): Buffer {
   const fields = [tenantId, runId, life, lastEventSeq, head, at, removed ?? null];
   return sha256(Uint8Array.of(0), `${POINT_FORMAT}\n${fields.map(lengthPrefixed).join('')}`);
 }
 
-/** Returns the Merkle root of points, ordered by the UTF-8 bytes of tenant and run. */
-export function rootOf(points: Iterable<RunPoint>): string {
-  const ordered = [...points].sort((a, b) => compare(a.tenantId, b.tenantId) || compare(a.runId, b.runId));
-  let level = ordered.map(leafOfPoint);
-  if (level.length === 0) return sha256('').toString('hex');
-  while (level.length > 1) {
-    const next: Buffer[] = [];
-    for (let at = 0; at < level.length; at += 2) {
-      const [left, right] = [level[at]!, level[at + 1]];
-      next.push(right ? sha256(Uint8Array.of(1), left, right) : left);
-    }
-    level = next;
-  }
-  return level[0]!.toString('hex');
+/** Returns the inner node over two nodes. A node without a sibling moves up a level unchanged. */
+export function nodeOf(left: Buffer, right: Buffer | undefined): Buffer {
+  return right ? sha256(Uint8Array.of(1), left, right) : left;
 }
 
-function compare(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+/** Returns the root of a tree without any runs. */
+export function rootOfNothing(): string {
+  return sha256('').toString('hex');
 }
 
 /** Returns the text that is signed. */
@@ -79,7 +69,7 @@ export function signedText({ number, at, runs, root, previous, key }: Omit<Check
   return `${CHECKPOINT_FORMAT}\n${[number, at, runs, root, previous, key].map(lengthPrefixed).join('')}`;
 }
 
-/** Returns the hash by which the next checkpoint names this one. */
+/** Returns the hash by which the next checkpoint refers to this one. */
 export function hashOf(checkpoint: Checkpoint): string {
   return sha256(signedText(checkpoint)).toString('hex');
 }
@@ -93,7 +83,7 @@ export function isSignedBy(checkpoint: Checkpoint, key: KeyObject): boolean {
   return checkpoint.key === rawKey(key) && verify(null, Buffer.from(signedText(checkpoint)), key, signature);
 }
 
-/** Returns the raw bytes of a public key, in base64url. */
+/** Returns the raw bytes of a public key as base64url text. */
 export function rawKey(key: KeyObject): string {
   return key.export({ format: 'jwk' }).x!;
 }
@@ -102,10 +92,10 @@ export function privateKeyOf(key: CheckpointKey): KeyObject {
   return checked(key, 'key', 'private', createPrivateKey);
 }
 
-/** Returns the public key. Refuses a private key: an auditor must not need one. */
+/** Returns the public key. Refuses private keys, because verifying must not require one. */
 export function publicKeyOf(key: CheckpointKey): KeyObject {
   return checked(key, 'publicKey', 'public', (text) =>
-    // Node derives a public key from the text of a private one.
+    // Needed because Node would derive a public key from the text of a private key.
     text.includes('PRIVATE KEY') ? createPrivateKey(text) : createPublicKey(text),
   );
 }
@@ -120,7 +110,7 @@ function checked(
   try {
     found = typeof key === 'string' ? parse(key) : key;
   } catch {
-    // Reported below: the message of the parser may show a part of the key.
+    // Reported below without the parser's message, which may contain part of the key.
   }
   if (found?.type === type && found.asymmetricKeyType === 'ed25519') return found;
   throw invalidArgument(field, `an Ed25519 ${type} key, as PEM text or a KeyObject`);

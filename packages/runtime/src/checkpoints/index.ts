@@ -5,8 +5,10 @@ export {
   type CheckpointerOptions,
   type CheckpointProblem,
   type CheckpointReport,
+  type CheckpointsAt,
   createCheckpointer,
   type VerifyCheckpointsOptions,
   verifyCheckpoints,
 } from './checkpointer.ts';
 export type { Checkpoint, CheckpointKey } from './format.ts';
+export type { CheckpointRun } from './run.ts';

@@ -1,4 +1,4 @@
-/** Copies agent data: histories by trace, work by session, pauses and memory. */
+/** Copies agent data: the histories of traces, the work of sessions, pauses and memory. */
 import type { AgentStore, PauseInfo, RemoteBinding, SessionListOptions, SessionPage, Store } from '@tidemark/core';
 import { sameJson } from '@tidemark/core/engine';
 import { itemsOf } from '../listing.ts';
@@ -6,7 +6,7 @@ import { listed, sequenceUnit } from './sequences.ts';
 import { type CopyUnit, isSameTime, type PartWalks, type Sides } from './unit.ts';
 
 const PAGE = 500;
-/** The most traces that a session lists. */
+/** The maximum number of traces that a session lists. */
 const MOST_TRACES = 10_000;
 
 export const AGENT_WALKS: Omit<PartWalks, 'runs' | 'kv' | 'artifacts'> = {
@@ -21,10 +21,18 @@ export const AGENT_WALKS: Omit<PartWalks, 'runs' | 'kv' | 'artifacts'> = {
   },
 
   async *bindings({ from, to }) {
+    const save = inTurn((binding: RemoteBinding) => to.agents.saveRemoteBinding(binding));
+    const sessions = new Set<string>();
     for await (const traceId of tracesOf(from)) {
       const read = (store: Store) => () => listed(async () => sorted(await store.agents.listRemoteBindings(traceId)));
-      const save = inTurn((binding: RemoteBinding) => to.agents.saveRemoteBinding(binding));
       yield sequenceUnit({ id: traceId, source: read(from), target: read(to), save });
+      for (const { routerSessionId } of await from.agents.listRemoteBindings(traceId))
+        if (routerSessionId) sessions.add(routerSessionId);
+    }
+    // Copies bindings again by session, the oldest first, so that the most recent binding is the same in the target.
+    for (const id of sessions) {
+      const read = (store: Store) => () => listed(async () => (await store.agents.listBindings(id)).reverse());
+      yield sequenceUnit({ id, source: read(from), target: read(to), save });
     }
   },
 
@@ -149,13 +157,13 @@ function pauseUnit({ from, to, tenantId }: Sides, pause: PauseInfo): CopyUnit {
       const { ours, isSame } = await read();
       if (isSame) return null;
       if (ours) return { count: 1, reason: 'the pause is another in the target, or was consumed there' };
-      // A waiting pause has ended meanwhile. A claimed pause may be released again.
+      // A waiting pause may have ended in the meantime. A claimed pause may be released again.
       return pause.state === 'claimed' ? { count: 1, reason: 'the pause is claimed in the source' } : null;
     },
   };
 }
 
-/** Marks a pause as consumed in the target, so that its token resumes nothing there either. */
+/** Marks a pause as consumed in the target, so that its token cannot resume anything there either. */
 function consumedUnit({ to, tenantId }: Sides, pause: PauseInfo): CopyUnit {
   const { pauseId, expiresAt, createdAt, sessionId, taskId } = pause;
   const about = { pauseId, createdAt, expiresAt, ...(sessionId && { sessionId }), ...(taskId && { taskId }) };
@@ -164,7 +172,7 @@ function consumedUnit({ to, tenantId }: Sides, pause: PauseInfo): CopyUnit {
     id: pauseId,
     copy: async () => ({ copied: 0, same: (await consume()) ? 1 : 0 }),
     async compare() {
-      // Putting it again returns whether it is consumed. An expired pause is gone on both sides.
+      // Putting the pause again shows whether it is consumed. An expired pause no longer exists in either store.
       if ((await consume()) || Date.parse(expiresAt) <= Date.now()) return null;
       return { count: 1, reason: 'the pause was consumed in the source, and is claimed in the target' };
     },
@@ -194,7 +202,7 @@ function tracesOf({ admin }: Store): AsyncIterable<string> {
   return itemsOf((cursor) => admin.listAllTraces({ ...cursor, limit: PAGE }));
 }
 
-/** Adds `null` for the history that belongs to no trace (AGT-2). */
+/** Adds `null`, which stands for events that belong to no trace (AGT-2). */
 async function* withNone(traces: AsyncIterable<string>): AsyncGenerator<string | null> {
   yield null;
   yield* traces;

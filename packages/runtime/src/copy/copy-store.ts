@@ -23,22 +23,23 @@ import { runUnits } from './runs.ts';
 import type { CopyPoint, CopyUnit, PartWalks, Sides } from './unit.ts';
 
 export interface CopyOptions {
-  /** Parts to copy. Default: all parts of the source. A part that the target lacks is `UNSUPPORTED`. */
+  /** Parts to copy. Default: all parts of the source. Fails with `UNSUPPORTED` if the target lacks a part. */
   parts?: readonly TenantPart[];
   /** Tenants to copy. Default: all tenants of the source. */
   tenants?: readonly string[];
   /**
-   * Removes data from the target that an earlier copy wrote and that the source no longer has. Other data of the target
-   * stays, and so does data that was changed there since. Default false: such data is reported as a difference.
+   * Removes data that an earlier copy wrote to the target and that the source no longer has. Keeps all other data of
+   * the target, including data that was changed there after the copy. Default false: data that exists only in the
+   * target is reported as a difference.
    */
   mirror?: boolean;
   /** Number of items copied concurrently. Default 8. */
   concurrency?: number;
   /** Called with the counts so far, about four times a second. */
   onProgress?: (report: CopyReport) => void;
-  /** Stops the copy after the items in progress. The report then is not `complete`. */
+  /** Stops the copy after the items in progress. The report is then not `complete`. */
   signal?: AbortSignal;
-  /** Test hook: called at named points, where tests crash. */
+  /** Test hook, called at named points. Tests simulate crashes there. */
   probe?: (point: CopyPoint) => void;
 }
 
@@ -48,8 +49,8 @@ const TRIES = 6;
 const NEVER = new AbortController().signal;
 
 /**
- * Copies everything, then compares both stores. Do not write to either store meanwhile: changes are reported as
- * differences and copied by the next run.
+ * Copies everything, then compares both stores. Do not write to either store during the copy: changes are reported as
+ * differences and copied by the next call.
  *
  * Sequences, times and links of runs are kept. Revisions of records, versions of memory states and creation times of
  * pauses and artifacts start from the beginning. Deleted runs, consumed pauses and erased sessions of the source are removed from the
@@ -140,7 +141,7 @@ class Copy {
     }
   }
 
-  /** Runs an action on every unit of every part, several at a time. */
+  /** Runs an action on every unit of every part, several units at a time. */
   async #forUnits(sides: Sides, act: (unit: CopyUnit, part: TenantPart) => Promise<void>): Promise<void> {
     for (const part of this.#parts) {
       if (this.#signal.aborted) return;
@@ -148,7 +149,7 @@ class Copy {
     }
   }
 
-  /** Yields the tenants of both stores: a tenant that only the target has is a difference. */
+  /** Yields the tenants of both stores, because a tenant that exists only in the target is a difference. */
   async *#tenants(): AsyncGenerator<{ tenantId: string; isGone: boolean }> {
     const { tenantId } = this.#from.info;
     const named = this.#options.tenants ?? (tenantId === undefined ? undefined : [tenantId]);
@@ -212,7 +213,7 @@ async function* idsOf(ids: AsyncIterable<string>): AsyncGenerator<Id> {
   for await (const id of ids) yield { id };
 }
 
-/** Returns the parts to copy. Throws unless both stores have them. */
+/** Returns the parts to copy. Throws if one of the stores lacks a part. */
 function checkParts(from: Store, to: Store, named: readonly TenantPart[] | undefined): readonly TenantPart[] {
   const unknown = named?.find((part) => !TENANT_PARTS.includes(part));
   if (unknown !== undefined) throw invalidArgument('parts', `of ${TENANT_PARTS.join(', ')}`, unknown);

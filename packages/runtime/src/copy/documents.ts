@@ -29,7 +29,9 @@ function recordsUnit({ to }: Sides, entries: readonly KvEntry[]): CopyUnit {
     async copy() {
       const toWrite = await others();
       await Promise.all(
-        toWrite.map(({ key, record: { fields, ttl } }) => to.kv.put(key, fields, ttl === undefined ? {} : { ttl })),
+        toWrite.map(({ key, record: { fields, ttl, sealed } }) =>
+          to.kv.put(key, fields, { ...(ttl !== undefined && { ttl }), ...(sealed && { sealed }) }),
+        ),
       );
       return { copied: toWrite.length, same: entries.length - toWrite.length };
     },
@@ -44,7 +46,9 @@ function recordsUnit({ to }: Sides, entries: readonly KvEntry[]): CopyUnit {
 function isSameRecord(ours: KvRecord, theirs: KvRecord | null): boolean {
   if (theirs === null || !isSameTime(ours.ttl ?? null, theirs.ttl ?? null)) return false;
   const names = Object.keys(ours.fields);
+  const sealedIn = ({ sealed = [] }: KvRecord) => sealed.toSorted();
   return (
+    sameJson(sealedIn(ours), sealedIn(theirs)) &&
     names.length === Object.keys(theirs.fields).length &&
     names.every((name) => {
       const other = theirs.fields[name];

@@ -2,7 +2,14 @@
  * Groups of items that a mirror lists, compares and removes. Several parts may belong to one group, as tasks and
  * updates belong to sessions.
  */
-import { type ErrorCode, isTidemarkError, parseMemoryKey, type Store, type TenantPart } from '@tidemark/core';
+import {
+  type ErrorCode,
+  isTidemarkError,
+  parseMemoryKey,
+  type RunSummary,
+  type Store,
+  type TenantPart,
+} from '@tidemark/core';
 import { compareKeys } from '@tidemark/core/engine';
 import { itemsOf } from '../listing.ts';
 import { isCopied, REPLACING } from './marks.ts';
@@ -18,6 +25,8 @@ export interface Ended {
   id: string;
   /** Location of an archived run. */
   location: string | null;
+  /** The life of a run that ended. */
+  life?: number;
 }
 
 /** One tenant of a store. */
@@ -28,22 +37,28 @@ export interface TenantStore {
 
 export interface Group {
   name: string;
-  /** The group is compared if one of these parts is copied. Differences are counted for the first of them. */
+  /** The group is compared if one of these parts is copied. Its differences are counted for the first part. */
   parts: readonly TenantPart[];
   /** Yields the items in byte order of ids. */
   items(of: TenantStore): AsyncIterable<Item>;
   /** Removes an item if it still has its stamp. Returns false if it has changed or cannot be removed on its own. */
   remove(of: TenantStore, item: Item): Promise<boolean>;
-  /** Yields items that are known to have ended in a store. They end in the target too, with or without a mirror. */
+  /**
+   * Yields items that are known to have ended in a store. A copy also ends them in the target, with or without
+   * `mirror`.
+   */
   ended?(of: TenantStore): AsyncIterable<Ended>;
-  /** Ends an item in the target as in the source. Returns false if only a mirror may do that. */
+  /**
+   * Removes an item from the target in the same way as it was removed from the source. Returns false if only a copy
+   * with `mirror` may remove it.
+   */
   endAlike?(of: TenantStore, item: Item, ended: Ended, mirror: boolean): Promise<boolean>;
   /** Returns the session that an item belongs to. */
   sessionOf?(of: TenantStore, id: string): Promise<string | null>;
 }
 
 const PAGE = 500;
-/** Id of the events that belong to no trace. Ids are never empty. */
+/** The id of the item that stands for events without a trace. Ids of traces are never empty. */
 const NO_TRACE = '';
 const REMOVAL_LIMIT_MS = 3_600_000;
 
@@ -152,31 +167,42 @@ const TRACES: Group = {
 export const RUNS: Group = {
   name: 'runs',
   parts: ['runs'],
-  /** Runs are listed by age: collect and sort their ids. */
+  /** Collects and sorts the ids, because runs are listed by age. */
   async *items({ store: { runs }, tenantId }) {
     const found: Item[] = [];
-    for await (const { runId, lastEventSeq } of itemsOf((cursor) =>
-      runs.listRuns({ ...cursor, tenantId, limit: PAGE }),
-    ))
-      found.push({ id: runId, stamp: String(lastEventSeq) });
+    const pages = itemsOf((cursor) => runs.listRuns({ ...cursor, tenantId, owner: 'any', limit: PAGE }));
+    for await (const run of pages) found.push({ id: run.runId, stamp: stampOf(run) });
     yield* found.sort((left, right) => compareKeys(left.id, right.id));
   },
   ended: ({ store: { admin }, tenantId }) => endedRuns(admin, tenantId),
-  async endAlike({ store: { runs }, tenantId }, { id, stamp }, { location }, mirror) {
-    const at = { tenantId, expectedSeq: Number(stamp), timeoutMs: REMOVAL_LIMIT_MS };
+  async endAlike({ store: { runs }, tenantId }, { id, stamp }, { location, life: ended = 1 }, mirror) {
+    const { life, expectedSeq } = parseStamp(stamp);
+    // The run ended in the source, and the target has a later life of it that the source does not have.
+    if ((life ?? 1) > ended) return false;
+    const at = { tenantId, life, expectedSeq, timeoutMs: REMOVAL_LIMIT_MS };
     if (location === null) return runs.deleteRun(id, at).catch(unless('SEQ_CONFLICT'));
-    // The target may not be able to reach the archive: only a mirror removes a run in favour of it.
+    // The target may not have access to the archive, so a run is replaced with its archived copy only with `mirror`.
     return mirror && runs.archiveRun(id, { ...at, location }).catch(unless('SEQ_CONFLICT'));
   },
   async remove({ store: { runs }, tenantId }, { id, stamp }) {
-    return runs.deleteRun(id, { tenantId, expectedSeq: Number(stamp) }).catch(unless('SEQ_CONFLICT'));
+    return runs.deleteRun(id, { tenantId, ...parseStamp(stamp) }).catch(unless('SEQ_CONFLICT'));
   },
 };
 
+/** Returns the last sequence of a run. From the second life on, the life precedes it. */
+function stampOf({ lastEventSeq, life }: RunSummary): string {
+  return life === undefined ? String(lastEventSeq) : `${life}/${lastEventSeq}`;
+}
+
+function parseStamp(stamp: string): { life: number | undefined; expectedSeq: number } {
+  const [seq, life] = stamp.split('/').reverse() as [string, string?];
+  return { life: life === undefined ? undefined : Number(life), expectedSeq: Number(seq) };
+}
+
 async function* endedRuns(admin: Store['admin'], tenantId: string): AsyncGenerator<Ended> {
   const removed = itemsOf((cursor) => admin.listRemovedRuns({ ...cursor, tenantId, limit: PAGE }));
-  for await (const { runId, kind, location } of removed)
-    if (location !== REPLACING) yield { id: runId, location: kind === 'archived' ? location! : null };
+  for await (const { runId, kind, location, life } of removed)
+    if (location !== REPLACING) yield { id: runId, location: kind === 'archived' ? location! : null, life };
 }
 
 async function* consumedPauses(agents: Store['agents']): AsyncGenerator<Ended> {
@@ -184,5 +210,5 @@ async function* consumedPauses(agents: Store['agents']): AsyncGenerator<Ended> {
     if (state === 'consumed') yield { id: pauseId, location: null };
 }
 
-/** Sessions first: items erased with a session are gone before the other groups are compared. */
+/** Sessions come first, so that items erased with a session are gone when the other groups are compared. */
 export const GROUPS: readonly Group[] = [SESSIONS, RUNS, KV, MEMORY, PAUSES, ARTIFACTS, TRACES];

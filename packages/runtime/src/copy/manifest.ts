@@ -1,14 +1,17 @@
 /**
  * Manifest of the items that earlier copies wrote, kept in records of the target. A mirror removes only listed items.
- * Ids are stored in pages in byte order. A new list is written beside the old one and replaces it once it is complete.
- * Until then both count, so that everything an interrupted copy wrote is listed.
+ * Ids are stored in pages in byte order. A new list is written next to the old one and replaces it once the new list is
+ * complete. Until then both lists are used, so that all data written by an interrupted copy is listed.
  */
 import type { KvStore } from '@tidemark/core';
 import { sideBySide } from './joins.ts';
 import { COPY_MARKS } from './marks.ts';
 import type { Sides } from './unit.ts';
 
-/** An item that a copy wrote. `stamp` is its stamp in the target at that time, `null` before it was read back. */
+/**
+ * An item that a copy wrote. `stamp` is the item's stamp in the target at that time, or `null` if the item has not been
+ * read back yet.
+ */
 export interface Entry {
   id: string;
   stamp: string | null;
@@ -28,7 +31,7 @@ export class Manifest {
     this.#prefix = `${COPY_MARKS}manifest.${group}`;
   }
 
-  /** Yields all entries in byte order of ids. If several lists have an id, the newest list wins. */
+  /** Yields all entries in byte order of ids. If several lists have an id, the entry of the newest list is used. */
   async *entries(): AsyncGenerator<Entry, void, undefined> {
     const lists = (await this.#lists()).map((list) => this.#read(list));
     for await (const { items } of sideBySide<Entry[]>(...lists)) yield items.findLast((item) => item !== null)!;
@@ -38,7 +41,7 @@ export class Manifest {
   async write(entries: AsyncIterable<Entry>): Promise<void> {
     const before = await this.#lists();
     const list = Math.max(0, ...before) + 1;
-    // Registered first: readers use the list from its first page on.
+    // The list is registered first, because readers use it from its first page on.
     await this.#setLists([...before, list]);
     let [page, number]: [Entry[], number] = [[], 0];
     for await (const entry of entries) {

@@ -3,10 +3,12 @@ import { ERASURE_MARKS } from '@tidemark/core/engine';
 
 export const COPY_MARKS = 'tidemark.copies.';
 
-/** Location of a run while a copy replaces it. It blocks appends, and a later copy continues from it. */
+/**
+ * The archive location of a run while a copy replaces the run. It blocks appends, and a later copy continues from it.
+ */
 export const REPLACING = 'tidemark:copy';
 
-/** Feed cursors, copy manifests and erasure marks: they have no meaning in another store. */
+/** Feed cursors, copy manifests and erasure marks: these records have no meaning in another store. */
 const NOT_COPIED = ['tidemark.subscriptions.', 'tidemark.projectors.', COPY_MARKS, ERASURE_MARKS];
 
 export function isCopied(key: string): boolean {

@@ -1,7 +1,7 @@
 /**
- * Makes a target match its source (COPY-1). Records what copies write, repeats erasures of sessions, and with `mirror`
- * removes items that an earlier copy wrote and the source no longer has. All other items of the target are kept and
- * reported.
+ * Makes a target match its source (COPY-1). Records which items copies write, repeats erasures of sessions, and with
+ * `mirror` removes items that an earlier copy wrote and the source no longer has. All other items of the target are
+ * kept and reported.
  */
 import type { TenantPart } from '@tidemark/core';
 import { erasureMarkOf } from '@tidemark/core/engine';
@@ -37,7 +37,7 @@ export class Mirror {
     this.#removes = removes;
   }
 
-  /** Runs before the copy: repeats erasures, and records what the copy is about to write. */
+  /** Runs before the copy. Repeats erasures, and records what the copy is about to write. */
   async begin(): Promise<void> {
     if (!this.#sides.to.info.capabilities.kv) return;
     for (const group of this.#groups) {
@@ -49,7 +49,10 @@ export class Mirror {
     }
   }
 
-  /** Yields items that earlier copies wrote and items that this copy will write, which only the source has. */
+  /**
+   * Yields the items that earlier copies wrote, and the items that this copy will write because only the source has
+   * them.
+   */
   async *#noted(group: Group, manifest: Manifest): AsyncGenerator<Entry> {
     for await (const { id, entry, ours, theirs } of this.#rows(group, manifest)) {
       if (entry) yield entry;
@@ -57,7 +60,7 @@ export class Mirror {
     }
   }
 
-  /** Runs after the copy: removes items that are gone from the source. Returns their number by part. */
+  /** Runs after the copy. Removes items that are gone from the source, and returns their number by part. */
   async finish(): Promise<Map<TenantPart, number>> {
     const removed = new Map<TenantPart, number>();
     if (!this.#sides.to.info.capabilities.kv) return removed;
@@ -75,7 +78,7 @@ export class Mirror {
     return removed;
   }
 
-  /** Erases a tenant that is gone from the source, if copies wrote everything the target has of it. */
+  /** Erases a tenant that is gone from the source, if copies wrote all of its data in the target. */
   async #eraseTenant(removed: Map<TenantPart, number>): Promise<boolean> {
     if (this.#groups.length < GROUPS.length) return false;
     for (const group of this.#groups)
@@ -88,8 +91,8 @@ export class Mirror {
   }
 
   /**
-   * Yields the items of this and earlier copies that are in the target. Items gone from the source keep their old
-   * stamp.
+   * Yields the items of this and earlier copies that are in the target. Items that are gone from the source keep their
+   * old stamp.
    */
   async *#kept(group: Group, manifest: Manifest): AsyncGenerator<Entry> {
     for await (const { id, entry, ours, theirs } of this.#rows(group, manifest))
@@ -105,8 +108,8 @@ export class Mirror {
   }
 
   /**
-   * Erases a session in the target if it was erased in the source since the last copy. Returns whether this copy erased
-   * it.
+   * Erases a session in the target if the session was erased in the source after the last copy. Returns whether this
+   * copy erased it.
    */
   #followErasure(sessionId: string): Promise<boolean> {
     const known = this.#erased.get(sessionId) ?? this.#sides.send(() => this.#eraseAlike(sessionId));
@@ -128,7 +131,7 @@ export class Mirror {
     return true;
   }
 
-  /** Returns items that only the target has. Items that ended in the source are compared by their own units. */
+  /** Returns items that exist only in the target. Items that ended in the source are compared by their own units. */
   async extras(): Promise<GroupDifference[]> {
     const found: GroupDifference[] = [];
     for (const group of this.#groups) found.push(...(await this.#sides.send(() => this.#extrasOf(group))));
@@ -164,7 +167,7 @@ export class Mirror {
   }
 }
 
-/** Whether an item is still as a copy wrote it. */
+/** Whether an item is unchanged since a copy wrote it. */
 function isUntouched(entry: Entry | null, theirs: Item): boolean {
   return entry !== null && (entry.stamp === null || entry.stamp === theirs.stamp);
 }

@@ -1,6 +1,7 @@
 /**
- * Copies tombstones of runs, so that a late retry does not restart a deleted run in the target (RUN-15). The mirror
- * removes runs that the target has. The units here create tombstones for runs it does not have, and compare both sides.
+ * Copies tombstones of runs, so that a late retry does not begin a deleted run again in the target (RUN-15). The mirror
+ * removes runs that the target has. The units here create tombstones for runs that the target does not have, and
+ * compare both sides.
  */
 import { isTidemarkError, memoryStore, type RunPart } from '@tidemark/core';
 import { type Ended, RUNS } from './groups.ts';
@@ -14,23 +15,28 @@ export async function* removedRunUnits(sides: Sides): AsyncGenerator<CopyUnit> {
   const lists = [RUNS.ended!({ store: from, tenantId }), RUNS.ended!({ store: to, tenantId })] as const;
   for await (const { items } of sideBySide<[Ended, Ended]>(...lists)) {
     const [ours, theirs] = items;
-    if (ours) yield ours.location === null ? deletedUnit(sides, ours.id, theirs) : archivedUnit(sides, ours);
+    if (ours) yield ours.location === null ? deletedUnit(sides, ours, theirs) : archivedUnit(sides, ours);
   }
 }
 
-function deletedUnit(sides: Sides, runId: string, theirs: Ended | null): CopyUnit {
+function deletedUnit(sides: Sides, { id: runId, life = 1 }: Ended, theirs: Ended | null): CopyUnit {
   const { to, tenantId } = sides;
+  /** Whether the target refuses appends to an ended life in the same way as the source does. */
+  const isAlike = theirs !== null && theirs.location === null && (theirs.life ?? 1) >= life;
   return {
     id: runId,
     async copy() {
-      if (theirs) return { copied: 0, same: theirs.location === null ? 1 : 0 };
+      if (isAlike) return { copied: 0, same: 1 };
+      if (theirs !== null && theirs.location !== null) return { copied: 0, same: 0 };
       if ((await lastSeqIn(sides, runId)) > 0) return { copied: 0, same: 0 };
-      await beginRun(sides, runId);
+      await beginRun(sides, runId, life);
       await to.runs.deleteRun(runId, { tenantId, timeoutMs: REMOVAL_LIMIT_MS });
       return { copied: 1, same: 0 };
     },
     async compare() {
-      if (theirs?.location === null) return null;
+      if (isAlike) return null;
+      if (theirs?.location === null)
+        return differs(`the run was deleted in life ${life}, which the target does not know`);
       if (theirs) return differs('the run was deleted in the source, and is archived in the target');
       const isThere = (await lastSeqIn(sides, runId)) > 0;
       return differs(`the run was deleted in the source, ${isThere ? 'and is' : 'which is not known'} in the target`);
@@ -66,17 +72,22 @@ async function lastSeqIn({ to, tenantId }: Sides, runId: string): Promise<number
 
 /**
  * Begins to restore a run of two events and stops after the first. Such a run is never visible, and deleting it leaves
- * the tombstone. There is no other way to create a tombstone without a run.
+ * the tombstone. There is no other way to create a tombstone for a run that never existed.
  */
-async function beginRun({ to, tenantId }: Sides, runId: string): Promise<void> {
+async function beginRun({ to, tenantId }: Sides, runId: string, life: number): Promise<void> {
   const scratch = memoryStore();
   try {
     const { runs } = scratch.forTenant(tenantId);
-    for (const type of ['Removed', 'Elsewhere']) await runs.handle(runId).append(type);
+    for (let ended = 1; ended < life; ended++) {
+      await runs.handle(runId).append('Ended', {}, { life: 'new' });
+      await runs.deleteRun(runId);
+    }
+    await runs.handle(runId).append('Removed', {}, { life: 'new' });
+    await runs.handle(runId, { life }).append('Elsewhere');
     const [part] = (await Array.fromAsync(runs.exportRun(runId))) as [RunPart];
     await to.runs.restoreRun([{ ...part, events: part.events.slice(0, 1), isLast: false }]);
   } catch (error) {
-    // Expected: the parts end before the run does.
+    // Expected, because the parts end before the run does.
     if (!isTidemarkError(error, 'INVALID_ARGUMENT') || error.field !== 'parts') throw error;
   } finally {
     await scratch.close();

@@ -4,18 +4,20 @@ import type { Difference } from './unit.ts';
 
 export interface CopyCounts {
   copied: number;
-  /** Already the same in the target. */
+  /** Items that were already the same in the target. */
   same: number;
-  /** Removed from the target: erased or deleted in the source, or removed by `mirror`. */
+  /** Items removed from the target because they were erased or deleted in the source, or because of `mirror`. */
   removed: number;
-  /** Different in the final comparison, or only in the target. */
+  /** Items that differ in the final comparison, or that exist only in the target. */
   differing: number;
 }
 
 export interface CopyReport {
   phase: 'copying' | 'verifying';
   durationMs: number;
-  /** Counts by part. Runs, records, documents and artifacts count individually, lists by their items. */
+  /**
+   * Counts by part. Runs, records, documents and artifacts are counted individually. Lists are counted by their items.
+   */
   parts: Partial<Record<TenantPart, CopyCounts>>;
   /** At most the first 1 000 differences. */
   differences: { part: TenantPart; tenantId: string; id: string; reason: string }[];

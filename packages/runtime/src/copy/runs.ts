@@ -9,14 +9,19 @@ import { COPY_MARKS, REPLACING } from './marks.ts';
 import { removedRunUnits } from './removed-runs.ts';
 import type { CopyUnit, Difference, Sides } from './unit.ts';
 
-/** Limits the mark of an interrupted copy, so that it cannot restore a run that is deleted much later. */
+/**
+ * How long the mark of an interrupted copy is kept. The limit prevents a copy from restoring a run that was deleted
+ * much later.
+ */
 const MARK_TTL = '7d';
 const PAGE = 100;
 const RESTORE_LIMIT_MS = 3_600_000;
 
 export async function* runUnits(sides: Sides): AsyncGenerator<CopyUnit> {
   const { from, tenantId } = sides;
-  const runs = itemsOf((cursor) => from.runs.listRuns({ ...cursor, tenantId, order: 'oldest', limit: PAGE }));
+  const runs = itemsOf((cursor) =>
+    from.runs.listRuns({ ...cursor, tenantId, owner: 'any', order: 'oldest', limit: PAGE }),
+  );
   for await (const run of runs) yield runUnit(sides, run);
   yield* removedRunUnits(sides);
 }
@@ -24,7 +29,7 @@ export async function* runUnits(sides: Sides): AsyncGenerator<CopyUnit> {
 function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
   const { from, to, tenantId, probe } = sides;
   const options = { tenantId };
-  // Records that a copy deleted the run in order to restart it.
+  // Records that a copy deleted the run in order to write it again.
   const mark = `${COPY_MARKS}${sha256Hex(runId)}`;
 
   const restore = async (how: { overDeleted?: boolean } = {}) => {
@@ -46,7 +51,7 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
 
   /** Discards the partial restore of an interrupted copy, which cannot continue once the run has grown. */
   const beginAnew = async () => {
-    // Write the mark first: a later copy must know that a copy deleted the run.
+    // The mark is written first, so that a later copy knows that a copy deleted the run.
     await to.kv.put(mark, { runId }, { ttl: MARK_TTL });
     await to.runs.deleteRun(runId, { ...options, timeoutMs: RESTORE_LIMIT_MS });
     probe('replacing');
@@ -77,7 +82,10 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
     }
   };
 
-  /** Compares redactions: they do not change the head, so runs with the same head may still differ. */
+  /**
+   * Redactions are compared separately, because they do not change the head, so runs with the same head may still
+   * differ.
+   */
   const redactAlike = async (expectedSeq: number) => {
     for await (const { ours, theirs } of eventPairs(sides, runId)) {
       // Restoring the run also copies the time and author of the redaction.
@@ -95,10 +103,16 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
         if (theirs === 'unfinished') return await resume();
         if (theirs === 0) return await restoreUnlessDeleted();
         const [source, target] = await Promise.all([firstPart(from, runId, options), firstPart(to, runId, options)]);
+        const life = target.run.life ?? 1;
+        if (life < (source.run.life ?? 1)) {
+          // The source deleted the life that the target has, and began a later life.
+          await to.runs.deleteRun(runId, { ...options, life, expectedSeq: theirs, timeoutMs: RESTORE_LIMIT_MS });
+          return await restore();
+        }
         if (source.run.head === target.run.head) return await redactAlike(theirs);
         return (await isBeginning(sides, runId, target)) ? await replace(theirs) : none;
       } catch (error) {
-        // Keep it: the comparison reports the difference.
+        // The target's run stays, and the comparison reports the difference.
         if (isTidemarkError(error, 'CONFLICT', 'SEQ_CONFLICT', 'RUN_DELETED', 'RUN_ARCHIVED', 'RUN_NOT_FOUND'))
           return none;
         throw error;
@@ -156,7 +170,7 @@ async function isBeginning({ from, tenantId }: Sides, runId: string, target: Run
   return false;
 }
 
-/** Yields the events of both sides in pairs, verified while they are read. The longer side continues alone. */
+/** Yields the events of both sides in pairs and verifies them. When one side ends, the longer side continues alone. */
 async function* eventPairs({ from, to, tenantId }: Sides, runId: string): AsyncGenerator<EventPair> {
   const theirs = eventsOf(to.runs.exportRun(runId, { tenantId }));
   try {

@@ -1,4 +1,4 @@
-/** Copies ordered lists: the common beginning stays, the rest is saved again. */
+/** Copies ordered lists. The common beginning stays, and the rest is saved again. */
 import { sameJson } from '@tidemark/core/engine';
 import type { CopyUnit } from './unit.ts';
 
@@ -44,7 +44,10 @@ export function sequenceUnit<T>({ id, source, target, save }: Sequence<T>): Copy
 
 const ENDED = Symbol('ended');
 
-/** Pairs two lists. After the first difference all pairs differ, and the second list is not read further. */
+/**
+ * Pairs two lists. After the first difference, all pairs count as different and the second list is not read any
+ * further.
+ */
 async function* besides<T>(ours: AsyncIterable<T>, theirs: AsyncIterable<T>) {
   const others = theirs[Symbol.asyncIterator]();
   let isSame = true;
@@ -63,7 +66,7 @@ async function* besides<T>(ours: AsyncIterable<T>, theirs: AsyncIterable<T>) {
   }
 }
 
-/** Yields the items of a list that is read at once. */
+/** Yields the items of a list that a single call returns. */
 export async function* listed<T>(read: () => Promise<readonly T[]>): AsyncGenerator<T> {
   yield* await read();
 }

@@ -1,5 +1,6 @@
 /**
- * The port that each part of a store implements for copies: units are single items or short lists, copied and compared.
+ * The port that each part of a store implements for copies. A unit is a single item or a short list that is copied and
+ * compared.
  */
 import type { Store, TenantPart } from '@tidemark/core';
 
@@ -15,10 +16,10 @@ export interface Sides {
   probe: (point: CopyPoint) => void;
 }
 
-/** Points at which tests crash. */
+/** Points at which tests simulate a crash. */
 export type CopyPoint = 'copying' | 'run part' | 'replacing' | 'copied' | 'mirroring' | 'verifying';
 
-/** How many items of a unit differ, and why. */
+/** The number of items of a unit that differ, and the reason. */
 export interface Difference {
   count: number;
   reason: string;

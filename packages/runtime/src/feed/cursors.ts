@@ -1,6 +1,6 @@
 /**
- * The feed cursor of each shard. A cursor belongs to the holder of its shard: taking a shard writes the holder's token
- * into the cursor, and a previous holder finds another token and cannot move the cursor.
+ * The feed cursor of each shard. A cursor belongs to the holder of its shard. Taking a shard writes the holder's token
+ * into the cursor, so that a previous holder can no longer move it.
  */
 import { type KvStore, TidemarkError, textOf } from '@tidemark/core';
 
@@ -14,7 +14,7 @@ export class Cursors {
   }
 
   /**
-   * Stores the number of shards at first use: another number would move runs between shards.
+   * Stores the number of shards at first use, because changing it would move runs between shards.
    * @throws `INVALID_ARGUMENT` if the name was started with another number.
    */
   async settle(shards: number, startAfter: string | undefined): Promise<void> {
@@ -31,7 +31,10 @@ export class Cursors {
     });
   }
 
-  /** Takes over a shard. Returns its cursor, `null` if it never moved, and the runs it waits for. */
+  /**
+   * Takes over a shard. Returns the shard's cursor, or `null` if the cursor never moved, and the runs that the shard
+   * waits for.
+   */
   async take(shard: number, token: string): Promise<{ cursor: string | null; held: string | null }> {
     for (;;) {
       const stored = await this.#kv.get(this.#key(shard));
@@ -48,8 +51,8 @@ export class Cursors {
   }
 
   /**
-   * Moves a cursor and updates the runs the shard waits for in one step. Returns false if another process has the
-   * cursor.
+   * Moves a cursor and updates the runs that the shard waits for, in one step. Returns false if another process holds
+   * the cursor.
    */
   async move(shard: number, token: string, cursor: string, held: string): Promise<boolean> {
     const set = { cursor, held: held === '' ? null : held };

@@ -1,6 +1,6 @@
 /**
- * The next sequence that a shard needs of each run that the feed skipped. Stored with the shard's cursor in one write,
- * so that after a release events are handled from there on: none skipped, none twice.
+ * For each run that the feed skipped, the next sequence that the shard needs. These sequences are stored in the same
+ * write as the shard's cursor, so that after a release the remaining events are handled exactly once.
  */
 import type { FeedItem, HeldRun } from '@tidemark/core';
 
@@ -13,7 +13,7 @@ export class HeldRuns {
     this.#next = new Map(next);
   }
 
-  /** Parses the text of `text`; a shard that never skipped a run has none. */
+  /** Parses what `text` returned. A shard that never skipped a run has no text. */
   static parse(text: string | null): HeldRuns {
     return new HeldRuns(text === null || text === '' ? [] : (JSON.parse(text) as [string, number][]));
   }
@@ -32,7 +32,10 @@ export class HeldRuns {
     if (!this.#next.has(key)) this.#next.set(key, run.runSeq);
   }
 
-  /** Returns whether to handle an item: false if it was handled before, or if the feed will deliver it. */
+  /**
+   * Returns whether to handle an item. Returns false if the item was handled earlier, or if the feed will deliver it
+   * later.
+   */
   take({ event, released }: FeedItem): boolean {
     const key = keyOf(event);
     const next = this.#next.get(key);

@@ -1,6 +1,6 @@
 /**
- * Leases in KV: a record that expires by the engine's clock unless its holder renews it. Writes of the holder are also
- * guarded by a token, because a suspended holder does not know that it lost the lease.
+ * Leases in KV: records that expire by the engine's clock unless their holders renew them. A token also guards the
+ * writes of a holder, because a suspended holder does not know that it has lost the lease.
  */
 import type { KvStore } from '@tidemark/core';
 
@@ -9,7 +9,10 @@ export class Lease {
   readonly #kv: KvStore;
   readonly #key: string;
   readonly #ms: number;
-  /** By the local clock, counted from before the last renewal was sent: never later than the engine's expiry. */
+  /**
+   * In local time, counted from before the last renewal was sent. It is therefore never later than the expiry by the
+   * engine's clock.
+   */
   #validUntil: number;
 
   private constructor(kv: KvStore, key: string, token: string, ms: number, validUntil: number) {
@@ -32,7 +35,7 @@ export class Lease {
     return swapped ? new Lease(kv, key, token, holder.ms, asked + holder.ms) : null;
   }
 
-  /** Whether no other process can hold it yet. */
+  /** Whether the lease is certain not to have expired. */
   get isValid(): boolean {
     return performance.now() < this.#validUntil;
   }
@@ -49,7 +52,7 @@ export class Lease {
     return swapped;
   }
 
-  /** Releases the lease, so that other processes need not wait for it to expire. */
+  /** Releases the lease, so that other processes need not wait until it expires. */
   async release(): Promise<void> {
     this.#validUntil = 0;
     await this.#kv.swap(this.#key, { expected: { token: this.token }, set: { owner: null, token: null } });

@@ -1,6 +1,6 @@
 /**
- * Shares the shards of a name among processes: each process takes leases up to its share, gives back the rest, and
- * picks up shards that others release or lose. No process assigns shards.
+ * Divides the shards of a name among processes. Each process takes leases up to its share, returns the rest, and takes
+ * over shards that others release or lose. There is no coordinator.
  */
 import type { KvStore } from '@tidemark/core';
 import { Lease } from './leases.ts';
@@ -9,18 +9,18 @@ import { Lease } from './leases.ts';
 export interface HeldShard {
   readonly number: number;
   readonly lease: Lease;
-  /** Set when another process should have it: finish the current work, then `giveBack`. */
+  /** Set when another process should take this shard: finish the current work, then call `giveBack`. */
   leaving: boolean;
 }
 
 export interface ShardGroupOptions {
   kv: KvStore;
-  /** Prefix of all its keys. */
+  /** Prefix of all keys of the group. */
   prefix: string;
   shards: number;
   member: string;
   leaseMs: number;
-  /** Called for errors of a round; the next round retries. */
+  /** Called with the errors of a round. The next round retries. */
   onError: (error: unknown) => void;
 }
 
@@ -38,7 +38,7 @@ export class ShardGroup {
     this.#options = options;
   }
 
-  /** Balances the shards now and then every third of a lease. */
+  /** Balances the shards immediately, and again every third of a lease. */
   async start(): Promise<void> {
     await this.#tend();
     if (this.#stopped) return;
@@ -80,7 +80,7 @@ export class ShardGroup {
   }
 
   async #keep(shard: HeldShard): Promise<void> {
-    // An error does not mean that the lease is lost: it stays valid until it expires.
+    // An error does not mean that the lease is lost; it stays valid until it expires.
     const kept = await shard.lease.renew().catch((error) => {
       this.#options.onError(error);
       return shard.lease.isValid;

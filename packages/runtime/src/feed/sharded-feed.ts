@@ -1,16 +1,19 @@
 /**
  * The feed, shared by any number of processes: a hash assigns runs to shards, leases assign shards to processes, and
- * each shard has its own cursor. Events of a run are handled one after another, by one process at a time. Events that
- * were handled but not yet recorded when a process died are handled again.
+ * each shard has its own cursor. Events of a run are handled one after another, by one process at a time. If a process
+ * dies after it has handled events but before it has recorded them, they are handled again.
  */
 
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { FeedItem, FeedOptions, FeedPage, HeldRun, Store } from '@tidemark/core';
+import type { FeedItem, FeedOptions, FeedPage, HeldRun, NoticeItem, Store } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
 import { Cursors } from './cursors.ts';
 import { HeldRuns } from './held-runs.ts';
 import { type HeldShard, ShardGroup } from './shard-group.ts';
+
+/** Notices are among the items only with the option `notices`. */
+export type ShardItem = FeedItem | NoticeItem;
 
 export interface ShardedFeedOptions {
   store: Store;
@@ -19,27 +22,31 @@ export interface ShardedFeedOptions {
   shards: number;
   leaseMs: number;
   filter?: FeedOptions['filter'];
+  /** Whether the handler also receives notices. */
+  notices?: boolean;
   /** Cursor to start after at first use. Default: start with the first event. */
   startAfter?: string;
   /**
-   * Handles events of one shard in order. Returns how many of them, from the first, are done. The shard receives the
-   * rest again after a delay, or all of them if the call rejects; other shards continue. `signal` aborts when the feed
-   * stops or the shard is lost: finish the current event and leave the rest.
+   * Handles events of one shard in order. Returns the number of items handled, counted from the first. The shard
+   * receives the rest again after a delay, or all of them if the call rejects. Other shards continue. `signal` aborts
+   * when the feed stops or the shard is lost: finish the current event and return.
    */
-  handle: (items: readonly FeedItem[], shard: { number: number; signal: AbortSignal }) => Promise<number>;
-  /** Whether the handler recognises events that it has handled: it then receives all events of a released run. */
+  handle: (items: readonly ShardItem[], shard: { number: number; signal: AbortSignal }) => Promise<number>;
+  /**
+   * Whether the handler recognises events that it has already handled. If so, it receives all events of a released run.
+   */
   isIdempotent?: boolean;
   /**
    * How long a shard that handled events may wait before it stores its cursor. Default 0: after each page. A longer
-   * time saves writes if handling an event again is harmless.
+   * time saves writes. Use it only if handling an event again is harmless.
    */
   noteEveryMs?: number;
   onError: (error: unknown) => void;
-  /** Test hook: called at named points, where tests crash. */
+  /** Test hook, called at named points. Tests simulate crashes there. */
   probe?: (point: FeedPoint) => void;
 }
 
-/** Points at which tests crash. */
+/** Points at which tests simulate a crash. */
 export type FeedPoint = 'read' | 'handled' | 'noted';
 
 /** Shards at the same cursor, which are read together. */
@@ -54,16 +61,16 @@ interface Cohort {
 
 interface Member {
   shard: HeldShard;
-  /** The last cursor stored in KV, and when. A page without events for a shard is not always worth a write. */
+  /** The last cursor stored in KV, and when. A page without events for a shard does not always cause a write. */
   noted: string | null;
   notedAt: number;
-  /** Runs that the feed skipped, with the next sequence needed. */
+  /** Runs that the feed skipped, each with the next sequence that the shard needs. */
   held: HeldRuns;
 }
 
-/** Part of a page: its items, the runs that were skipped between them, and its end cursor. */
+/** Part of a page: its items, the runs that the feed skipped between them, and its end cursor. */
 interface PageRead {
-  items: readonly FeedItem[];
+  items: readonly ShardItem[];
   held: readonly HeldRun[];
   end: string | null;
 }
@@ -139,7 +146,7 @@ export class ShardedFeed {
     }
   }
 
-  /** Adds newly gained shards, and drops those that are lost or should go to another process. */
+  /** Adds shards that were gained, and drops shards that were lost or should go to another process. */
   async #settleShards(): Promise<void> {
     for (const cohort of this.#cohorts) {
       for (const [number, member] of cohort.members) {
@@ -186,13 +193,14 @@ export class ShardedFeed {
       ...(cohort.cursor === null ? {} : { cursor: cohort.cursor }),
       ...(this.#options.filter === undefined ? {} : { filter: this.#options.filter }),
       ...(mayWait ? { wait: WAIT_MS } : {}),
+      notices: this.#options.notices === true,
     });
     this.#options.probe?.('read');
     const read = this.#upToOthers(cohort, { items: page.items, held: page.held ?? [], end: page.next ?? null });
     const touched = await this.#handle(cohort, read);
     this.#options.probe?.('handled');
-    // Released events are old and do not show how far the feed was read.
-    const last = read.items.findLast(({ released }) => released !== true);
+    // Released events are old, so they do not show how far the feed was read.
+    const last = read.items.findLast((item) => 'event' in item && item.released !== true) as FeedItem | undefined;
     if (this.#isEnd(page, read) || read.end === cohort.cursor) cohort.handledUpTo = began;
     else if (last) cohort.handledUpTo = Date.parse(last.event.persistedAt);
     cohort.cursor = read.end;
@@ -209,14 +217,18 @@ export class ShardedFeed {
     this.#options.probe?.('noted');
   }
 
-  /** Whether a page reached the end of the feed: it is not full, and nothing was left out. */
-  #isEnd({ items, held, next }: FeedPage, read: PageRead): boolean {
+  /** Whether a page reached the end of the feed: it is not full, and nothing was omitted. */
+  #isEnd({ items, held, next }: FeedPage<ShardItem>, read: PageRead): boolean {
     const { filter, store } = this.#options;
     if (items.length >= PAGE || held !== undefined || read.end !== (next ?? null)) return false;
-    return filter === undefined && store.info.tenantId === undefined && !items.some(({ released }) => released);
+    return (
+      filter === undefined &&
+      store.info.tenantId === undefined &&
+      !items.some((item) => 'event' in item && item.released)
+    );
   }
 
-  /** Cuts a page at the cursor of another cohort, so that the two can merge. */
+  /** Cuts a page at the cursor of another cohort, so that the two cohorts can merge. */
   #upToOthers(cohort: Cohort, page: PageRead): PageRead {
     const { items, held } = page;
     const others = new Set(this.#cohorts.filter((it) => it !== cohort).map((it) => it.cursor));
@@ -226,12 +238,13 @@ export class ShardedFeed {
   }
 
   /**
-   * Each shard handles its events in order, all shards concurrently. A shard that leaves events unhandled moves to its
-   * own cohort. Returns the shards that had events, with their cohorts.
+   * Passes the items of a page to its shards. Each shard handles its items in order; different shards run concurrently.
+   * A shard that leaves events unhandled moves to its own cohort. Returns the shards that had events, with their
+   * cohorts.
    */
   #handle(cohort: Cohort, page: PageRead): Promise<[Cohort, Member][]> {
     const shardsOf = (run: { tenantId: string; runId: string }) => shardOf(run, this.#options.shards);
-    const steps = Map.groupBy(stepsOf(page), ({ item, held }) => shardsOf(item?.event ?? held!));
+    const steps = Map.groupBy(stepsOf(page), ({ item, held }) => shardsOf(item ? runOf(item) : held));
     const mine = [...steps].filter(([number]) => cohort.members.has(number));
     return Promise.all(
       mine.map(async ([number, ofShard]): Promise<[Cohort, Member]> => {
@@ -240,7 +253,8 @@ export class ShardedFeed {
         if (left === null) return [cohort, member];
         cohort.members.delete(number);
         const cursor = left.after ?? cohort.cursor;
-        const handledUpTo = Date.parse(left.first.event.persistedAt);
+        const { first } = left;
+        const handledUpTo = 'event' in first ? Date.parse(first.event.persistedAt) : cohort.handledUpTo;
         const behind = { cursor, members: new Map([[number, member]]), notBefore: Date.now() + PAUSE_MS, handledUpTo };
         this.#cohorts.push(behind);
         return [behind, member];
@@ -249,9 +263,10 @@ export class ShardedFeed {
   }
 
   /**
-   * Handles the items of a shard that are needed. If some are left, returns the first of them and the cursor before it.
+   * Handles the items that a shard needs. If some are left unhandled, returns the first of them and the cursor before
+   * it.
    */
-  async #takeSteps(member: Member, steps: readonly Step[]): Promise<{ first: FeedItem; after: string | null } | null> {
+  async #takeSteps(member: Member, steps: readonly Step[]): Promise<{ first: ShardItem; after: string | null } | null> {
     const ahead = member.held.copy();
     const wanted = steps.filter((step) => this.#isWanted(ahead, step)).map(({ item }) => item!);
     const handled = wanted.length === 0 ? 0 : await this.#handleShard(member, wanted);
@@ -259,7 +274,7 @@ export class ShardedFeed {
       member.held = ahead;
       return null;
     }
-    // Apply the steps before the first unhandled item. The rest is read again, from the last item before it.
+    // Applies the steps before the first unhandled item. The rest is read again, starting at the last item before it.
     const first = wanted[handled]!;
     const firstAt = steps.findIndex(({ item }) => item === first);
     const last = steps.slice(0, firstAt).findLastIndex(({ item }) => item !== undefined);
@@ -272,10 +287,12 @@ export class ShardedFeed {
       held.hold(step.held);
       return false;
     }
-    return held.take(step.item) || (this.#options.isIdempotent === true && step.item.released === true);
+    const { item } = step;
+    if ('notice' in item) return true;
+    return held.take(item) || (this.#options.isIdempotent === true && item.released === true);
   }
 
-  async #handleShard({ shard }: Member, items: readonly FeedItem[]): Promise<number> {
+  async #handleShard({ shard }: Member, items: readonly ShardItem[]): Promise<number> {
     const lost = new AbortController();
     const watch = setInterval(() => {
       if (!shard.lease.isValid) lost.abort();
@@ -315,7 +332,7 @@ export class ShardedFeed {
 }
 
 /** An item, or a run that was skipped. */
-type Step = { item: FeedItem; held?: undefined } | { item?: undefined; held: HeldRun };
+type Step = { item: ShardItem; held?: undefined } | { item?: undefined; held: HeldRun };
 
 /** Returns items and skipped runs in feed order. */
 function stepsOf({ items, held }: PageRead): Step[] {
@@ -329,7 +346,11 @@ function stepsOf({ items, held }: PageRead): Step[] {
   return steps;
 }
 
-/** Returns the shard of a run. Must never change: all processes and versions have to agree. */
+function runOf(item: ShardItem): { tenantId: string; runId: string } {
+  return 'event' in item ? item.event : item.notice;
+}
+
+/** Returns the shard of a run. The result must never change, because all processes and versions have to agree on it. */
 function shardOf(run: { tenantId: string; runId: string }, shards: number): number {
   const hash = createHash('sha256').update(`${run.tenantId}\0${run.runId}`).digest();
   return hash.readUInt32BE(0) % shards;

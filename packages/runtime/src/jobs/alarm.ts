@@ -1,8 +1,8 @@
-/** Waits until a time limit or until it is rung. A ring before the wait begins is not lost. */
+/** Waits for a timeout or until `ring` is called. A call before the wait begins is not lost. */
 export class Alarm {
   readonly #waiting = new Set<() => void>();
 
-  /** Starts listening at once, so that a ring while the caller looks for work also ends the wait. */
+  /** Starts listening at once, so that a `ring` while the caller looks for work also ends the wait. */
   next(ms: number): { wait: Promise<void>; cancel: () => void } {
     let cancel = () => {};
     const wait = new Promise<void>((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * Heartbeats for one claim, every third of the lease. The signal aborts when the claim is lost, or when no heartbeat
- * succeeded for a whole lease: a sweep may then have requeued the job.
+ * Sends heartbeats for one claim, one every third of the lease. The signal aborts when the claim is lost, or when no
+ * heartbeat has succeeded for the duration of the lease, because a sweep may then have requeued the job.
  */
 import { isTidemarkError, type JobClaim, type JobStore } from '@tidemark/core';
 
@@ -9,7 +9,7 @@ export class Heartbeats {
   readonly #claim: JobClaim;
   readonly #leaseMs: number;
   readonly #lost = new AbortController();
-  /** When the last successful call was sent: the lease lasts at least from then. */
+  /** When the last successful call was sent. The lease ends at least its full duration after that time. */
   #confirmedAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;

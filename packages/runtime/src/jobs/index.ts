@@ -1,4 +1,4 @@
-/** Jobs: workers that run them, the sweeper that recovers stuck ones, and the signals between them. */
+/** Jobs: workers that run them, the sweeper that recovers stuck jobs, and the signals between workers and sweepers. */
 export { type InProcessPublisher, inProcessPublisher } from './publishers/in-process.ts';
 export { type NatsConnectionLike, natsPublisher } from './publishers/nats.ts';
 export { type RedisClientLike, redisStreamsPublisher } from './publishers/redis-streams.ts';

@@ -1,10 +1,15 @@
-/** Job signals (003, KV-8): a job waits, progresses or has ended. The store stays the source of truth. */
+/**
+ * Job signals (003, KV-8): a job is waiting, has reached a step, or has ended. The store remains the source of truth.
+ */
 import { isTerminal, type Job, type JobState } from '@tidemark/core';
 
 /** `queue`: a job waits to be claimed. `progress`: a job has reached a step. `terminal`: a job has ended. */
 export type SignalKind = 'queue' | 'progress' | 'terminal';
 
-/** The state of a job after a write. Signals may arrive twice or late, but are never wrong. */
+/**
+ * The state of a job after a write. Signals may arrive twice or late, but their content is always a state that was
+ * stored.
+ */
 export interface JobSignal {
   kind: SignalKind;
   taskType: string;
@@ -19,7 +24,10 @@ export interface JobSignal {
   resultRef?: string;
 }
 
-/** Publishes a signal. Resolves once the transport has it. The sweeper retries a signal that could not be published. */
+/**
+ * Publishes a signal. Resolves once the transport has accepted it. The sweeper retries a signal that could not be
+ * published.
+ */
 export type Publish = (subject: string, signal: JobSignal) => Promise<void>;
 
 /** Returns the subject `gbe.tasks.{type}.{kind}`. */

@@ -15,7 +15,7 @@ export class SweepMetrics {
       unit: 'ms',
     });
     this.#jobs = meter.createCounter('tidemark.sweep.jobs', {
-      description: 'Overdue jobs, by type and what became of them',
+      description: 'Overdue jobs, by type and outcome',
     });
     this.#errors = meter.createCounter('tidemark.sweep.errors', { description: 'Calls and signals that failed' });
   }

@@ -5,7 +5,7 @@ import type { OverdueJob, RecoveredJob } from '@tidemark/core';
 export interface SweepCounts extends Record<RecoveredJob['outcome'], number> {
   /** Overdue jobs found. Each has one of the outcomes, or an error. */
   seen: number;
-  /** Signals published, including those of earlier sweeps. */
+  /** Signals published, including signals that earlier sweeps could not publish. */
   published: number;
   /** Calls and signals that failed; the next sweep retries them. */
   errors: number;
@@ -16,7 +16,7 @@ export interface SweepReport {
   durationMs: number;
   /** Counts by task type. */
   types: Record<string, SweepCounts>;
-  /** Errors with their task type, or `null` if they concern no single type. */
+  /** Errors with their task type, which is `null` for an error that does not concern a single type. */
   problems: { taskType: string | null; error: unknown }[];
   /** In a dry run: the jobs that would have been recovered. */
   found?: OverdueJob[];

@@ -1,6 +1,6 @@
 /**
  * The sweeper (KV-8) finds stuck jobs, recovers them, and publishes a signal for each. Any number of sweepers may run:
- * a recovery is conditional on the state that was read, so only one of them succeeds.
+ * a recovery is conditional on the job state that was read, so only one sweeper succeeds.
  */
 import { randomUUID } from 'node:crypto';
 import { type Duration, invalidArgument, type Job, type Meter, type OverdueJob, type Store } from '@tidemark/core';
@@ -11,21 +11,21 @@ import { SweepMetrics } from './sweep-metrics.ts';
 import { emptyCounts, type SweepCounts, type SweepReport } from './sweep-report.ts';
 
 /**
- * How long a job may stay unchanged: one value for all types, or values for some types and a default for the others.
+ * How long a job may stay unchanged: one value for all types, or values for some types and a default for all others.
  */
 export type Thresholds = Duration | (Record<string, Duration> & { default: Duration });
 
 export interface SweeperOptions {
   store: Pick<Store, 'jobs'>;
   /**
-   * Publishes a signal for each recovered job, after the write and at least once. Without it no signals are published.
+   * Publishes a signal for each recovered job, after the write and at least once. Default: no signals are published.
    */
   publish?: Publish;
   /** Time between sweeps, varied by up to a fifth so that sweepers drift apart. Default 30 s. */
   interval?: Duration;
   /** Default 5 minutes. */
   threshold?: Thresholds;
-  /** Maximum number of jobs per type and sweep: 1 to 1 000, default 100. The next sweep takes the rest. */
+  /** Maximum number of jobs per type and sweep: 1 to 1 000, default 100. The next sweep recovers the rest. */
   limit?: number;
   /** Finds jobs without recovering them. */
   dryRun?: boolean;
@@ -38,7 +38,7 @@ export interface SweeperOptions {
 }
 
 export interface Sweeper {
-  /** Runs one sweep now, or joins the one in progress. Never rejects: errors are in the report. */
+  /** Runs one sweep now, or joins the sweep in progress. Never rejects: errors are in the report. */
   run(): Promise<SweepReport>;
   /** Sweeps repeatedly until stopped. */
   start(): void;
@@ -49,7 +49,7 @@ export interface Sweeper {
 const STATES = ['claimed', 'running', 'pending', 'delayed', 'failed'] as const;
 const AT_ONCE = 8;
 const TRIES = 3;
-/** Maximum number of unsent signals kept. Jobs beyond it are found again after the threshold. */
+/** Maximum number of unpublished signals that are kept. Jobs beyond this number are found again after the threshold. */
 const MOST_UNSENT = 10_000;
 
 /**
@@ -173,7 +173,7 @@ class StoreSweeper implements Sweeper {
 
   async #push(overdue: OverdueJob, report: SweepReport): Promise<void> {
     const { taskType } = overdue.job;
-    // The same id for every retry: if a reply is lost, the next one returns the outcome of the recovery.
+    // The same id for every retry. If a reply is lost, the retry returns the outcome of the recovery.
     const requestId = randomUUID();
     try {
       const { outcome, job } = await retry(TRIES, () => this.#jobs.recover(overdue, { requestId }));
@@ -188,7 +188,7 @@ class StoreSweeper implements Sweeper {
     for (const job of [...this.#unsent.values()]) await this.#announce(job, report);
   }
 
-  /** Publishes the signal of a recovered job. A failed job is found again until this succeeds. */
+  /** Publishes the signal of a recovered job. A failed job is found again until its signal has been published. */
   async #announce(job: Job, report: SweepReport): Promise<void> {
     const signal = signalOf(job);
     try {

@@ -20,7 +20,7 @@ import { Heartbeats } from './heartbeats.ts';
 import { retry } from './retry.ts';
 import { type Publish, type SignalKind, signalOf, subjectOf } from './signals.ts';
 
-/** The argument of a handler. */
+/** Passed to a handler with the job. */
 export interface JobContext {
   job: Job;
   /** Aborts when the worker loses the job. Stop working: another worker may already run it. */
@@ -28,9 +28,9 @@ export interface JobContext {
   /** Stores that the job has reached a step. */
   progress(currentStep: number, stepCount?: number): Promise<void>;
   /**
-   * Returns the job to the queue until a time, or for a delay such as `'10m'`, once the handler has returned. The job is
-   * then neither completed nor counted as a retry, and the result of the handler is ignored. A later call replaces the
-   * time. If the handler throws, the job fails as usual.
+   * Returns the job to the queue once the handler has returned. The job then waits until a time, or for a delay such as
+   * `'10m'`. It is neither completed nor counted as a retry, and the result of the handler is ignored. A later call
+   * replaces the time. If the handler throws, the job fails as usual.
    *
    * @throws `INVALID_ARGUMENT` for an invalid time or delay.
    */
@@ -47,41 +47,47 @@ export interface JobResult {
 export interface WorkerOptions {
   store: Pick<Store, 'jobs'>;
   taskType: string;
-  /** Runs the job. If it throws, the job is retried while it has retries left. */
-  // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is an ordinary one.
+  /** Runs the job. If the handler throws, the job is retried while it has retries left. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing.
   handler: (context: JobContext) => Promise<JobResult | void>;
   /** Name of the worker in job records. Default: host, process id and a random part. */
   worker?: string;
-  /** How long the worker holds a job without a heartbeat. A heartbeat is sent every third of it. Default 60 s. */
+  /**
+   * How long the worker holds a job without a heartbeat. A heartbeat is sent every third of this time. Default 60 s.
+   */
   lease?: Duration;
   /** Number of jobs run concurrently. Default 1. */
   concurrency?: number;
   /** How often to look for jobs while there are none. Default 1 s. */
   pollEvery?: Duration;
-  /** Also takes jobs whose lease has ended when no job is due, without waiting for a sweep. Default false. */
+  /** Also takes jobs whose lease has ended, without waiting for a sweep, when no other job is due. Default false. */
   takeExpired?: boolean;
   /** How long a failed job waits before its retry. Default: no delay. */
   retryDelay?: Duration;
   /** Subscribes to notifications of new jobs. Returns a function that unsubscribes. */
   wake?: (notify: () => void) => () => void;
   /**
-   * Publishes progress and ends of jobs, after the write. A signal that fails is passed to `onError` and not retried.
+   * Publishes progress, completion and failure of jobs after the write. If publishing fails, the error is passed to
+   * `onError` and the signal is not retried.
    */
   publish?: Publish;
-  /** Called with errors of handlers and with errors outside of them. */
+  /** Called with errors that handlers throw and with all other errors of the worker. */
   onError?: (error: unknown, job?: JobRef) => void;
   /** Stops the worker. */
   signal?: AbortSignal;
 }
 
-/** The arguments of a claim, as sent and as the error of a lost reply carries them. */
+/** The arguments of a claim. The error of a lost reply carries the same arguments. */
 type ClaimCall = Parameters<JobStore['claim']>;
 
 export interface Worker {
   start(): void;
-  /** Claims no more jobs. Resolves once the current ones have ended. */
+  /** Stops claiming jobs. Resolves once the current jobs have ended. */
   stop(): Promise<void>;
 }
+
+/** Stores the end of a job. Returns the job whose end is published, or `null` if the job was parked or lost. */
+type EndOfJob = () => Promise<Job | null>;
 
 const TRIES = 8;
 
@@ -143,19 +149,26 @@ class StoreWorker implements Worker {
     await this.#loops;
   }
 
+  /** Claims the next job while the end of the last one is being stored, which saves a round trip per job. */
   async #workLoop(): Promise<void> {
+    let ending: Promise<void> | undefined;
     while (!this.#stopping.signal.aborted) {
       const rung = this.#alarm.next(this.#pollMs * (0.8 + 0.4 * Math.random()));
       const claim = await this.#claim();
-      if (claim) await this.#work(claim);
-      else if (!this.#stopping.signal.aborted) await rung.wait;
+      if (claim) ({ ending } = await this.#work(claim, ending));
+      else if (ending) {
+        // The last job may return to the queue once its end is stored.
+        await ending;
+        ending = undefined;
+      } else if (!this.#stopping.signal.aborted) await rung.wait;
       rung.cancel();
     }
+    await ending;
   }
 
   /**
-   * Claims the next job, or returns `null`. After a lost reply it retries the claim of the error, which returns the job
-   * it took.
+   * Claims the next job, or returns `null`. If the reply is lost, retries the claim that the error carries, which
+   * returns the same job.
    */
   async #claim(): Promise<ClaimedJob | null> {
     const [worker, lease, takeExpired] = [this.#name, this.#leaseMs, this.#takeExpired];
@@ -175,10 +188,20 @@ class StoreWorker implements Worker {
     }
   }
 
-  async #work(claim: ClaimedJob): Promise<void> {
+  /**
+   * Runs the handler, and resolves when the end of the job is about to be stored. At most one job of a loop may be in
+   * that state, so the end of the previous job, `before`, is awaited first.
+   */
+  async #work(claim: ClaimedJob, before: Promise<void> | undefined): Promise<{ ending: Promise<void> }> {
     const heartbeats = new Heartbeats(this.#jobs, claim, this.#leaseMs);
+    const end = await this.#handle(claim, heartbeats);
+    await before;
+    return { ending: this.#end(claim, heartbeats, end) };
+  }
+
+  async #end(claim: ClaimedJob, heartbeats: Heartbeats, end: EndOfJob): Promise<void> {
     try {
-      const ended = await this.#handle(claim, heartbeats);
+      const ended = await end();
       if (ended) await this.#publish(ended);
     } catch (error) {
       this.#options.onError?.(error, claim);
@@ -187,8 +210,8 @@ class StoreWorker implements Worker {
     }
   }
 
-  /** Runs the handler and returns the job to announce, or `null` if the job was parked or lost. */
-  async #handle(claim: ClaimedJob, heartbeats: Heartbeats): Promise<Job | null> {
+  /** Runs the handler and returns a function that stores the end of the job. */
+  async #handle(claim: ClaimedJob, heartbeats: Heartbeats): Promise<EndOfJob> {
     const { handler, retryDelay, onError } = this.#options;
     const progress = async (currentStep: number, stepCount?: number) => {
       const step = stepCount === undefined ? { currentStep } : { currentStep, stepCount };
@@ -201,22 +224,22 @@ class StoreWorker implements Worker {
       checkParkTime(wanted);
       parkUntil = wanted;
     };
+    const store = (end: () => Promise<Job>) => heartbeats.guard(() => retry(TRIES, end));
     let result: JobResult;
     try {
       result = (await handler({ job: claim.job, signal: heartbeats.signal, progress, park })) ?? {};
     } catch (error) {
       onError?.(error, claim);
-      if (heartbeats.signal.aborted) return null;
       const failure = { error: textOf(error), ...(retryDelay === undefined ? {} : { delay: retryDelay }) };
-      return heartbeats.guard(() => retry(TRIES, () => this.#jobs.fail(claim, failure)));
+      return async () => (heartbeats.signal.aborted ? null : store(() => this.#jobs.fail(claim, failure)));
     }
-    if (heartbeats.signal.aborted) throw heartbeats.signal.reason;
-    const when = parkUntil;
-    if (when) {
-      await heartbeats.guard(() => retry(TRIES, () => this.#jobs.park(claim, when)));
+    return async () => {
+      if (heartbeats.signal.aborted) throw heartbeats.signal.reason;
+      const when = parkUntil;
+      if (!when) return store(() => this.#jobs.complete(claim, result));
+      await store(() => this.#jobs.park(claim, when));
       return null;
-    }
-    return heartbeats.guard(() => retry(TRIES, () => this.#jobs.complete(claim, result)));
+    };
   }
 
   async #publish(job: Job, kind?: SignalKind): Promise<void> {

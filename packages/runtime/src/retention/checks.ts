@@ -1,4 +1,4 @@
-/** Checks policies before a pass starts: an ambiguous policy must not remove anything. */
+/** Checks policies before a pass starts, so that an ambiguous policy cannot remove anything. */
 import {
   type Duration,
   ENDED_RUN_STATUSES,
@@ -15,10 +15,10 @@ import type { EndedJobState, JobPolicy, RunPolicy } from './policies.ts';
 
 const ENDED_JOBS = JOB_STATES.filter((state): state is EndedJobState => isTerminal(state));
 
-/** A policy with its age in milliseconds; `keep` has none. */
+/** A policy with its age in milliseconds. A policy with the action `keep` has no age. */
 export type AgedPolicy<P> = Omit<P, 'action' | 'olderThan'> & CheckedPolicy & { olderThanMs: number };
 
-/** Checks the fields that all policies without an archive share. */
+/** Checks the fields that all policies without archiving share. */
 export function checkAged<P extends { name: string; tenantId?: string; action?: string; olderThan?: Duration }>(
   policy: P,
   field: string,
@@ -81,7 +81,7 @@ function chosen<T>(
   return list;
 }
 
-/** Rejects an age for the action `keep`: it could be meant either way. */
+/** Rejects an age for the action `keep`, because the meaning would be ambiguous. */
 function checkTimeless(limit: unknown, field: string): void {
   if (limit !== undefined)
     throw invalidArgument(field, 'without `olderThan` and `keepNewest` where the action is `keep`');

@@ -84,7 +84,7 @@ export function jobKeeper(store: Store, policies: readonly CheckedJobPolicy[]): 
   };
 }
 
-/** Yields jobs of each state and type, least recently updated first, so that the first recent one ends the list. */
+/** Yields jobs of each state and type, least recently updated first. The first recent job therefore ends each list. */
 async function* agedJobs(view: Store, policy: CheckedJobPolicy, cutoff: number): AsyncGenerator<Job> {
   for (const state of policy.states) {
     const types = policy.taskType === undefined ? await view.jobs.types(state) : [policy.taskType];
@@ -110,7 +110,8 @@ export function kvKeeper(store: Store, policies: readonly AgedPolicy<KvPolicy>[]
           view.kv.scanPage(prefix, { ...cursor, limit: PAGE, filter }),
         )) {
           if (!decides(policies, policy, tenantId, (it) => key.startsWith(it.prefix))) continue;
-          // Other text than an integer is compared by its bytes, and might sort below the cutoff without being a time.
+          // Text that is not an integer is compared by its bytes, so it might sort below the cutoff although it is not
+          // a time.
           const time = numberOf(record.fields[field]);
           if (time !== null && time < cutoff) yield recordCandidate(view, key, record.revision);
         }
@@ -119,7 +120,7 @@ export function kvKeeper(store: Store, policies: readonly AgedPolicy<KvPolicy>[]
   };
 }
 
-/** Returns a record to remove at its revision. A swap that removes the last field removes the record. */
+/** Returns a candidate that removes a record at its revision. A swap that removes the last field removes the record. */
 function recordCandidate({ kv }: Store, key: string, revision: number): Candidate {
   return {
     id: key,

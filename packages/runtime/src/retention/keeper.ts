@@ -1,4 +1,4 @@
-/** The port that each kind of data implements, so that one pass handles all kinds. */
+/** The port that each kind of data implements, so that a single pass handles all kinds. */
 import type { Store } from '@tidemark/core';
 import { tenantsOf } from '../listing.ts';
 import type { RetentionPolicies } from './policies.ts';
@@ -13,10 +13,10 @@ export interface CheckedPolicy {
 /** An item that a policy removes. */
 export interface Candidate {
   id: string;
-  /** Number of events, if it is a run. */
+  /** The number of events if the item is a run. */
   events: number;
   bytes(): Promise<number>;
-  /** Removes the item if it has not changed. Long removals run in turns and call `rest` after each. */
+  /** Removes the item if it has not changed. Long removals consist of several turns and call `rest` after each turn. */
   remove(rest: () => Promise<void>): Promise<'deleted' | 'archived' | 'spared'>;
 }
 
@@ -28,7 +28,7 @@ export interface Keeper<P extends CheckedPolicy = CheckedPolicy> {
   find(policy: P, now: number): AsyncIterable<Candidate>;
 }
 
-/** Whether a policy is the first that matches. */
+/** Whether a policy is the first one that matches. */
 export function decides<P extends CheckedPolicy>(
   policies: readonly P[],
   policy: P,
@@ -38,7 +38,7 @@ export function decides<P extends CheckedPolicy>(
   return policies.find((it) => (it.tenantId ?? tenantId) === tenantId && matches(it)) === policy;
 }
 
-/** Yields the tenants of a policy, each with a view. */
+/** Yields the tenants to which a policy applies, each with a view. */
 export async function* viewsOf(store: Store, { tenantId }: CheckedPolicy): AsyncIterable<[string, Store]> {
   if (tenantId !== undefined) {
     yield [tenantId, store.forTenant(tenantId)];

@@ -1,6 +1,6 @@
 /**
- * Retention policies: which data is removed, and when. For each kind the first matching policy decides, so exceptions
- * come first and the general rule last. Data that matches no policy stays.
+ * Retention policies: which data is removed, and when. Within each kind, the first matching policy applies, so
+ * exceptions come first and the general rule last. Data that matches no policy stays.
  */
 import type { ArtifactScope, Duration, JobState, RunStatus } from '@tidemark/core';
 
@@ -11,9 +11,9 @@ interface Policy {
   tenantId?: string;
 }
 
-/** A policy for data without an archive. */
+/** A policy for data that cannot be archived. */
 interface DeletingPolicy extends Policy {
-  /** Default `delete`. `keep` makes an exception from later policies. */
+  /** Default `delete`. `keep` exempts matching data from later policies. */
   action?: 'delete' | 'keep';
   /** How long the data is kept. Required unless the action is `keep`. */
   olderThan?: Duration;
@@ -41,28 +41,28 @@ export interface RunPolicy extends Policy {
   action: 'delete' | 'archive' | 'keep';
   /** How long runs are kept. With `keepNewest` a run is removed only if both limits allow it. */
   olderThan?: Duration;
-  /** Start of the age: the last event (default) or the first. */
+  /** The start of the age: the last event (default) or the first event. */
   ageOf?: 'last event' | 'first event';
-  /** Keeps this many of the matching runs, newest first, whatever their age. */
+  /** Keeps this many of the matching runs, the newest ones, whatever their age. */
   keepNewest?: number;
 }
 
-/** Removes sessions by their last activity, with everything that belongs to them. */
+/** Removes sessions that have had no activity for a given time, with everything that belongs to them. */
 export type SessionPolicy = DeletingPolicy;
 
-/** Removes memory states by their last save. */
+/** Removes memory states that were last saved before a given time. */
 export interface MemoryPolicy extends DeletingPolicy {
   /** Applies to keys with this prefix. */
   prefix?: string;
 }
 
-/** Removes artifacts by their creation. */
+/** Removes artifacts that were created before a given time. */
 export interface ArtifactPolicy extends DeletingPolicy {
   /** Applies to artifacts that match every given part. */
   scope?: Omit<ArtifactScope, 'tenantId'>;
 }
 
-/** Removes ended jobs by their last change. */
+/** Removes ended jobs that last changed before a given time. */
 export interface JobPolicy extends DeletingPolicy {
   taskType?: string;
   /** Default: all three. */

@@ -2,13 +2,15 @@
 import type { RetentionPolicies } from './policies.ts';
 
 export interface RetentionCounts {
-  /** Kind of data of the policy. */
+  /** The kind of data that the policy applies to. */
   kind: keyof RetentionPolicies;
   /** Items old enough to remove. */
   found: number;
   deleted: number;
   archived: number;
-  /** Items that changed meanwhile, or that another process removed first. */
+  /**
+   * Items that were not removed because they changed in the meantime, or because another process removed them first.
+   */
   spared: number;
   /** Removals that failed; the next pass retries them. */
   failed: number;
@@ -22,7 +24,7 @@ export interface RetentionReport {
   startedAt: number;
   durationMs: number;
   dryRun: boolean;
-  /** Whether the pass looked at everything before it was stopped. */
+  /** Whether the pass examined all data. False if it was stopped earlier. */
   finished: boolean;
   /** Counts by policy name, in order. */
   policies: Record<string, RetentionCounts>;

@@ -14,7 +14,7 @@ import { emptyCounts, noteProblem, type RetentionReport } from './report.ts';
 import { type RunArchiver, runKeeper } from './runs.ts';
 import { sessionKeeper } from './sessions.ts';
 
-/** Points at which tests crash. */
+/** Points at which tests simulate a crash. */
 export type RetentionPoint = 'found' | 'removing' | 'removed' | 'batch';
 
 export interface RetentionOptions {
@@ -22,15 +22,15 @@ export interface RetentionOptions {
   policies: RetentionPolicies;
   /** Required if a policy archives. */
   archiver?: RunArchiver;
-  /** The share of time to work, 0.01 to 1; it rests otherwise. Default 0.25. */
+  /** The fraction of time spent working, 0.01 to 1. Default 0.25. */
   share?: number;
   /** Time between passes, varied by up to a fifth. Default 1 hour. */
   interval?: Duration;
-  /** Called after every pass of the loop. */
+  /** Called after every pass that the loop runs. */
   onReport?: (report: RetentionReport) => void;
   /** Returns epoch milliseconds; for tests. */
   clock?: () => number;
-  /** Test hook: called at named points, where tests crash. */
+  /** Test hook, called at named points. Tests simulate crashes there. */
   probe?: (point: RetentionPoint) => void;
 }
 
@@ -50,7 +50,7 @@ export interface Retention {
   run(options?: PassOptions): Promise<RetentionReport>;
   /** Runs passes repeatedly until stopped. */
   start(): void;
-  /** Starts no further pass. Resolves once the current one has stopped. */
+  /** Starts no further passes. Resolves once the current pass has stopped. */
   stop(): Promise<void>;
 }
 

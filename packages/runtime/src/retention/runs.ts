@@ -1,4 +1,7 @@
-/** Retention of runs: found through the engine's own list, removed only at the sequence at which they were found. */
+/**
+ * Retention of runs. They are found through the engine's own list, and removed only if they still have the sequence at
+ * which they were found.
+ */
 import { isTidemarkError, type ListRunsOptions, type RunSummary, type Store } from '@tidemark/core';
 import { itemsOf } from '../listing.ts';
 import type { CheckedRunPolicy } from './checks.ts';
@@ -11,7 +14,7 @@ export interface RunArchiver {
 }
 
 const PAGE = 200;
-/** Length of one turn: the events of a large run are removed in many small steps. */
+/** The length of one turn. The events of a large run are removed in many small steps. */
 const TURN_MS = 1_000;
 const REMOVAL_LIMIT_MS = 3_600_000;
 
@@ -22,13 +25,19 @@ export function runKeeper(
 ): Keeper<CheckedRunPolicy> {
   /** The first turn removes the run. The following turns remove its remaining events. */
   const deleteInTurns = async (
-    { tenantId, runId, lastEventSeq: expectedSeq }: RunSummary,
+    { tenantId, runId, lastEventSeq: expectedSeq, life = 1 }: RunSummary,
     rest: () => Promise<void>,
   ) => {
     let isBegun = false;
     for (const limit = Date.now() + REMOVAL_LIMIT_MS; ; ) {
       try {
-        const isThere = await store.runs.deleteRun(runId, { tenantId, expectedSeq, timeoutMs: TURN_MS });
+        const isThere = await store.runs.deleteRun(runId, {
+          tenantId,
+          // The life is sent only where it matters, because servers of version 0.1 know only one life.
+          ...(life === 1 ? {} : { life }),
+          expectedSeq,
+          timeoutMs: TURN_MS,
+        });
         return isThere || isBegun ? 'deleted' : 'spared';
       } catch (error) {
         if (!isTidemarkError(error, 'OUTCOME_UNKNOWN', 'TIMEOUT') || Date.now() > limit) throw error;
@@ -74,8 +83,8 @@ export function runKeeper(
 }
 
 /**
- * Returns the conditions that the engine can check. With `keepNewest` all runs are counted, so age must not be one of
- * them.
+ * Returns the conditions that the engine can check. With `keepNewest` all runs must be counted, so the age is not one
+ * of the conditions.
  */
 function filterOf(policy: CheckedRunPolicy, cutoff: number | null): ListRunsOptions {
   const { tenantId, projectId, environmentId, planId, labels, statuses } = policy;

@@ -17,7 +17,7 @@ export function sessionKeeper(
     async *find(policy, now) {
       for await (const [tenantId, view] of viewsOf(store, policy)) {
         if (!decides(policies, policy, tenantId, () => true)) continue;
-        // Small pages, so that a session hardly has time to become active between listing and removal.
+        // Small pages, so that there is little time for a session to become active between listing and removal.
         for await (const session of itemsOf((cursor) => view.agents.listSessions({ ...cursor, limit: 20 }))) {
           if (Date.parse(session.lastActiveAt) >= now - policy.olderThanMs) continue;
           const { sessionId } = session;

@@ -1,11 +1,11 @@
-/** Signals within one process: subscribers are called when signals are published. */
+/** Signals within one process. Publishing a signal calls its subscribers. */
 import type { JobSignal, Publish } from '../signals.ts';
 
 type Listener = (signal: JobSignal) => void;
 
 export interface InProcessPublisher {
   publish: Publish;
-  /** Calls the listener for every signal of the subject. Returns a function that unsubscribes it. */
+  /** Calls the listener for every signal of the subject. Returns a function that unsubscribes. */
   subscribe(subject: string, listener: Listener): () => void;
 }
 
@@ -26,7 +26,7 @@ export function inProcessPublisher(): InProcessPublisher {
   const listeners = new Map<string, Set<Listener>>();
   return {
     async publish(subject, signal) {
-      // Each listener gets a copy, and an error of one does not stop the others.
+      // Each listener gets its own copy, and an error in one listener does not affect the others.
       const failures: unknown[] = [];
       for (const listener of [...(listeners.get(subject) ?? [])]) {
         try {

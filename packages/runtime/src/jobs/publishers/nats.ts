@@ -1,10 +1,10 @@
 /** Signals as NATS messages on the given subject, as JSON. */
 import type { Publish } from '../signals.ts';
 
-/** The required part of a NATS connection. That of `@nats-io/transport-node` fits. */
+/** The part of a NATS connection that the publisher uses. `@nats-io/transport-node` satisfies it. */
 export interface NatsConnectionLike {
   publish(subject: string, payload: Uint8Array): void;
-  /** Resolves once the server has everything published before. */
+  /** Resolves once the server has received everything published before the call. */
   flush(): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 /** Signals as entries of Redis streams: `gbe:tasks:{type}:{kind}`, with the signal as JSON in the field `signal`. */
 import type { Publish } from '../signals.ts';
 
-/** The required part of a Redis client. That of `@redis/client` fits. */
+/** The part of a Redis client that the publisher uses. `@redis/client` satisfies it. */
 export interface RedisClientLike {
   sendCommand(args: string[]): Promise<unknown>;
 }
