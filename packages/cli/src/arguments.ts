@@ -1,6 +1,7 @@
 /** Reads argument values from the command line, from a file or from stdin. */
 import { readFileSync } from 'node:fs';
-import { invalidArgument, type JsonObject, parseJsonText, TidemarkError } from '@tidemark/core';
+import { invalidArgument, type JsonObject, parseJsonText } from '@tidemark/core';
+import { noFile } from './failures.ts';
 import { type Io, readAll } from './io.ts';
 
 /** Returns the text itself, the content of `@file`, or stdin for `-`. */
@@ -22,6 +23,6 @@ function readFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
-    throw new TidemarkError('NOT_FOUND', `${path} cannot be read: ${(cause as Error).message}`, { field: path, cause });
+    throw noFile(`${path} cannot be read: ${(cause as Error).message}`, { cause });
   }
 }

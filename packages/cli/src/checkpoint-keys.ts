@@ -1,7 +1,8 @@
-/** The keys of checkpoints: PEM text from a file or from the environment, never from the command line. */
+/** The keys of checkpoints are PEM text from a file or from the environment, never from the command line. */
 import { readFileSync } from 'node:fs';
-import { invalidArgument, TidemarkError } from '@tidemark/core';
+import { invalidArgument } from '@tidemark/core';
 import type { CommandContext } from './command.ts';
+import { noFile } from './failures.ts';
 import { openToOthers, privacyFix } from './private-files.ts';
 
 const VARIABLES = { '--key': 'TIDEMARK_CHECKPOINT_KEY', '--public-key': 'TIDEMARK_CHECKPOINT_PUBLIC_KEY' } as const;
@@ -14,7 +15,7 @@ export function keySummary(whose: string, flag: Flag): string {
 
 type KeyContext = Pick<CommandContext<unknown, unknown>, 'io' | 'out'>;
 
-/** Reads a key; a flag overrides the environment. Warns when other users can read the file of a private key. */
+/** Reads a key. A flag overrides the environment. Warns when other users can read the file of a private key. */
 export async function readKey({ io, out }: KeyContext, flag: Flag, given: string | undefined): Promise<string> {
   const variable = VARIABLES[flag];
   const text = io.env[variable];
@@ -27,6 +28,6 @@ export async function readKey({ io, out }: KeyContext, flag: Flag, given: string
     return readFileSync(file, 'utf8');
   } catch (cause) {
     const message = `The key file ${file} cannot be read: ${(cause as Error).message}`;
-    throw new TidemarkError('NOT_FOUND', message, { field: flag, cause });
+    throw noFile(message, { field: flag, cause });
   }
 }

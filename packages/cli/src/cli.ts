@@ -2,7 +2,10 @@
 /** The `tidemark` command. The compile cache saves most of the start-up time of a short command. */
 import * as nodeModule from 'node:module';
 
-/** Prints the one sentence with which core refuses an old Node; the other modules would not even link there. */
+/**
+ * Returns whether Node is new enough. If it is not, prints core's explanation, because on such a version the other
+ * modules could not even be linked.
+ */
 async function isNodeNewEnough(): Promise<boolean> {
   try {
     await import('@tidemark/core');

@@ -27,12 +27,14 @@ export interface Example {
 type Ending = Promise<ExitCode | void>;
 
 export interface OpenStoreOptions {
-  /** Fails when the store is missing, instead of using an empty one. */
+  /** Fails if the store is missing, instead of using an empty one. */
   mustExist?: boolean;
   /** Returns the store without the retry wrapper, for components that retry on their own. */
   withoutRetries?: boolean;
   /** Returns the operator's view and ignores the configured tenant. */
   allTenants?: boolean;
+  /** Raises the format of a store that an older version created. */
+  upgrade?: boolean;
   /** Receives the store's alerts. */
   onAlert?: StoreOptions['onAlert'];
 }
@@ -47,11 +49,11 @@ export interface CommandContext<A, O> {
   flags: StoreFlags;
   /** The store's settings, resolved from flags, environment and context. */
   readonly settings: Settings;
-  /** True when nothing may be written. Only commands that write have `--dry-run`. */
+  /** True when nothing may be written. Only commands that write accept `--dry-run`. */
   dryRun: boolean;
   /** Opens the configured store, restricted to the tenant if one is set. It is closed when the command ends. */
   store(options?: OpenStoreOptions): Promise<Store>;
-  /** Options for calls of unbounded duration: ended by Ctrl-C, or by --timeout if set. */
+  /** Options for calls of unbounded duration, which end on Ctrl-C, or at --timeout if it is set. */
   longCall: CallOptions;
   /** Asks before removing data; throws unless the answer is the expected one. */
   confirm(confirmation: Confirmation): Promise<void>;
@@ -59,7 +61,7 @@ export interface CommandContext<A, O> {
 }
 
 interface CommandSpec<A extends Record<string, Positional<unknown>>, O extends Record<string, Option<unknown>>> {
-  /** Noun and verb: `runs list`. */
+  /** The noun and the verb: `runs list`. */
   name: string;
   summary: string;
   /** Further help text after the summary. */

@@ -11,7 +11,10 @@ export function renderCommandsPage(): string {
   return `# The command line
 
 \`tidemark\` inspects, maintains and serves a store. Install it with \`npm install @tidemark/cli\` and run it with \`npx tidemark\`.
-This page is generated from the commands by \`npm run docs\`; a test runs every example.
+This page is generated from the commands by \`npm run docs\`.
+
+A test runs every example on the demo, which \`tidemark demo\` writes to the current folder. \`$ARTIFACT\` stands for the id of an artifact,
+as \`tidemark artifacts list --session session-1\` shows it; other files and stores that examples name are yours.
 
 Commands print only data on stdout: a table on a terminal, JSON lines in a pipe, or the form that \`--output\` selects. Notes,
 progress, questions and errors go to stderr. Commands that write take \`--dry-run\`. Commands that remove data permanently ask

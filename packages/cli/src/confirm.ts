@@ -1,4 +1,6 @@
-/** Asks before data is removed. The user types the name of what is removed, because "y" is typed too easily. */
+/**
+ * Asks for confirmation before data is removed. The user types the name of the data, because "y" is typed too easily.
+ */
 import { TidemarkError } from '@tidemark/core';
 import { type Io, readLine } from './io.ts';
 import { printable } from './table.ts';

@@ -1,8 +1,9 @@
-/** Named stores in the user's configuration: `tidemark context use production` instead of a URL in every command. */
+/** Named stores in the user's configuration. `tidemark context use production` replaces a URL in every command. */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { TidemarkError } from '@tidemark/core';
+import { AdvisedError } from './failures.ts';
 import type { Io } from './io.ts';
 
 /** A store's URL and how to access it. */
@@ -35,7 +36,7 @@ export function readContexts(env: Io['env']): ContextFile {
   }
 }
 
-/** Replaces the file atomically, readable only by its owner, because a URL may hold a password. */
+/** Replaces the file atomically. Only its owner can read the file, because a URL may contain a password. */
 export function writeContexts(env: Io['env'], file: ContextFile): void {
   const path = contextPath(env);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -50,7 +51,8 @@ export function contextNamed(file: ContextFile, name: string): NamedContext {
   const found = Object.hasOwn(file.contexts, name) ? file.contexts[name] : undefined;
   if (found) return found;
   const names = Object.keys(file.contexts).join(', ') || 'none yet';
-  throw new TidemarkError('NOT_FOUND', `There is no context ${JSON.stringify(name)}; there are: ${names}`, {
+  const advice = 'Name one of these, or add it with `tidemark context add`.';
+  throw new AdvisedError(advice, 'NOT_FOUND', `There is no context ${JSON.stringify(name)}; there are: ${names}`, {
     field: 'context',
   });
 }

@@ -67,7 +67,7 @@ export function newCounts(): WalkCounts {
   return { checked: 0, unsummed: 0, damaged: 0, next: undefined };
 }
 
-/** The note that says how to resume an interrupted check. */
+/** Returns the note on how to resume an interrupted check. */
 export function resumeNote({ checked, next }: WalkCounts): string {
   return `Interrupted after ${checked} values; continue with --resume ${next}`;
 }

@@ -1,4 +1,4 @@
-/** Exit codes: one for each kind of result, so that scripts can distinguish them. */
+/** Exit codes. Each kind of result has its own code, so that scripts can distinguish them. */
 import { type ErrorCode, isTidemarkError } from '@tidemark/core';
 
 export const EXIT = {

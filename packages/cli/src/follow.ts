@@ -1,4 +1,4 @@
-/** `--follow`: resumes after lost connections, and prints the cursor to resume from when interrupted. */
+/** `--follow`: resumes after a lost connection. When interrupted, prints the cursor from which to resume. */
 
 import { isTidemarkError } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -10,10 +10,12 @@ const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 10_000;
 
 export interface Followed<T> {
-  /** Yields rows after a cursor, then new rows as they arrive; without a cursor, from the command's starting point. */
+  /**
+   * Yields rows after a cursor, then new rows as they arrive. Without a cursor, begins at the command's starting point.
+   */
   from: (cursor: string | undefined, signal: AbortSignal) => AsyncIterable<T>;
   cursorOf: (row: T) => string | undefined;
-  /** Selects the rows to show; the others only advance the cursor. */
+  /** Selects the rows to show. All other rows only advance the cursor. */
   isShown?: (row: T) => boolean;
   view: View<T>;
   /** The flag that resumes after a cursor; absent if the stream cannot be resumed. */
@@ -40,7 +42,7 @@ async function* followRows<T>(
       for await (const row of from(position.cursor, signal)) {
         retryMs = FIRST_RETRY_MS;
         if (!isShown || isShown(row)) yield row;
-        // The cursor moves only after the row was shown.
+        // The cursor advances only after the row was shown.
         position.cursor = cursorOf(row) ?? position.cursor;
       }
     } catch (error) {

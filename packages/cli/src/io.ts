@@ -1,10 +1,12 @@
-/** The command line's input and output, so that tests can replace them. */
+/** The command line's input and output as interfaces, so that tests can replace them. */
 
 import { TidemarkError } from '@tidemark/core';
 
 /** An output stream. */
 export interface Sink {
-  /** Resolves when more can be written, so that a slow reader slows the writer down instead of filling memory. */
+  /**
+   * Resolves when more data can be written, so that a slow reader slows down the writer instead of filling the memory.
+   */
   write(chunk: string | Uint8Array): Promise<void>;
   readonly isTerminal: boolean;
   /** The width of the terminal. */
@@ -17,9 +19,9 @@ export interface Source extends AsyncIterable<Uint8Array> {
 }
 
 export interface Io {
-  /** Only data. */
+  /** Contains only data. */
   readonly stdout: Sink;
-  /** Notes, progress, questions and errors. */
+  /** Contains notes, progress, questions and errors. */
   readonly stderr: Sink;
   readonly stdin: Source;
   readonly env: Readonly<Record<string, string | undefined>>;

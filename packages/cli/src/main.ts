@@ -52,7 +52,7 @@ async function parse(argv: readonly string[], io: Io): Promise<Call | number> {
   return call ?? code;
 }
 
-/** Stops commander from writing and exiting on its own; this must be set on every parser in the tree. */
+/** Prevents commander from writing and exiting on its own. This must be set on every parser in the tree. */
 function prepare(parser: Parser, printed: { out: string; error: string }, io: Io): void {
   parser.exitOverride().configureOutput({
     writeOut: (text) => (printed.out += text),
@@ -78,15 +78,15 @@ async function execute({ command, args, texts }: Call, io: Io): Promise<number> 
   const context: CommandContext<unknown, unknown> = {
     ...{ args, options, flags, io, out, dryRun },
     longCall: { signal: io.signal, timeoutMs },
-    // Resolved on use: commands that repair a broken context must still run.
+    // Resolved on use, because commands that repair a broken context must still run.
     get settings() {
       return resolveSettings(flags, io.env);
     },
-    async store({ mustExist = false, withoutRetries = false, allTenants = false, onAlert } = {}) {
+    async store({ mustExist = false, withoutRetries = false, allTenants = false, upgrade, onAlert } = {}) {
       const { settings } = context;
       const readsOnly = command.effect === 'ro' || dryRun;
       if (settings.storeFrom === '--store' && holdsSecret(settings.store)) await out.note(PASSWORD_VISIBLE);
-      const target = { readsOnly, mustExist, withoutRetries, note: (text: string) => out.note(text), onAlert };
+      const target = { readsOnly, mustExist, withoutRetries, note: (text: string) => out.note(text), upgrade, onAlert };
       const store = await openTarget(settings, target);
       opened.push(store);
       return allTenants || settings.tenant === undefined ? store : store.forTenant(settings.tenant);

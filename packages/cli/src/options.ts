@@ -5,11 +5,11 @@ import { checkDuration } from '@tidemark/core/engine';
 /** An option of a command; `T` is the type of its value. */
 export interface Option<T> {
   summary: string;
-  /** The name of its value in the help; absent for a switch. */
+  /** The name of the option's value in the help. Absent for a switch. */
   value?: string;
   short?: string;
   choices?: readonly string[];
-  /** May be given several times. */
+  /** Whether the option may be given several times. */
   repeats?: boolean;
   isRequired?: boolean;
   /** Parses the value from the given texts: one, or several for a repeatable option. */
@@ -24,7 +24,7 @@ export type OptionValues<O extends Options> = { [K in keyof O]: ValueOf<O[K]> };
 export interface Positional<T> {
   summary: string;
   kind: 'one' | 'maybe' | 'many';
-  /** Never set; carries the type. */
+  /** Never set. Exists only to carry the type. */
   type?: T;
 }
 
@@ -75,7 +75,7 @@ export function duration(value: string, summary: string): Option<number | undefi
   return single(value, summary, (it, flag) => checkDuration(it, flag));
 }
 
-/** A time as RFC 3339 UTC, parsed from a time or from a duration before now. */
+/** A time as RFC 3339 UTC. The option accepts a time, or a duration before the current time. */
 export function moment(value: string, summary: string): Option<string | undefined> {
   return single(value, summary, (it, flag) => {
     if (/^\d+(ms|s|m|h|d)$/.test(it)) return new Date(Date.now() - checkDuration(it, flag)).toISOString();

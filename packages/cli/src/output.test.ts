@@ -85,6 +85,18 @@ describe('a list', () => {
     expect(piped.printed.stdout).toContain('y'.repeat(50));
   });
 
+  it('shortens the widest columns of a terminal, so that every column is visible', async () => {
+    const row = { name: 'n'.repeat(64), mood: 'm'.repeat(30), fed: now - 3 * 3_600_000 - 1 };
+    for (const columns of [40, 60, 80]) {
+      const { printed, output } = terminal({ terminal: true, columns, env: { NO_COLOR: '1' } });
+      await output().list([row], PETS, 'none');
+      const [head, line] = printed.stdout.split('\n');
+      expect(head).toMatch(/^NAME +MOOD +FED$/);
+      expect(line, String(columns)).toMatch(/^n{7,}… {2}m{7,}… {2}3h ago$/);
+      expect(line!.length).toBeLessThanOrEqual(columns);
+    }
+  });
+
   it('escapes control characters', async () => {
     const { printed, output } = terminal({ terminal: true, env: { NO_COLOR: '1' } });
     await output().list([{ name: '\u001b[2Jgone\r\n\u202e', mood: 'ok', fed: now }], PETS, 'none');

@@ -12,7 +12,7 @@ export type OutputForm = (typeof OUTPUT_FORMS)[number];
 export interface Column<T> {
   title: string;
   of: (row: T) => CellValue;
-  /** Its width when rows are printed one by one. */
+  /** The width of the column when rows are printed one by one. */
   width?: number;
 }
 
@@ -65,7 +65,7 @@ export class Output {
     return count;
   }
 
-  /** Prints an endless list: each row as it arrives, as a table or as JSON lines. */
+  /** Prints an endless list. Prints each row when it arrives, as a table or as JSON lines. */
   async follow<T>(rows: AsyncIterable<T>, view: View<T>): Promise<void> {
     const widths = view.columns.map(({ width, title }) => Math.max(width ?? FOLLOWED_WIDTH, title.length));
     let isFirst = true;
@@ -83,7 +83,7 @@ export class Output {
     }
   }
 
-  /** Prints one row; as a table, one line for each column that is not empty. */
+  /** Prints one row. As a table, prints one line per column that is not empty. */
   async show<T>(row: T, view: View<T>): Promise<void> {
     if (this.form !== 'table') {
       await this.#write(this.form === 'json' ? `${this.#json(row, view)}\n` : this.#line(row, view));
@@ -95,7 +95,7 @@ export class Output {
       .filter(([, cell]) => cell!.text !== '');
     const width = Math.max(0, ...lines.map(([title]) => title!.text.length));
     for (const cells of lines) {
-      // A single row is never cut to the terminal's width.
+      // Lines of a single row are never cut to the terminal's width.
       await this.#write(`${renderLine(cells, [width], { colours: this.#style.colours })}\n`);
     }
   }

@@ -10,7 +10,7 @@ export function processIo(): Io {
   const interrupt = () => {
     if (interrupted.signal.aborted) process.exit(130);
     interrupted.abort();
-    // No command reads stdin any more, and an open terminal would keep the process alive.
+    // Closed, because no command reads stdin any more and an open terminal would keep the process alive.
     process.stdin.destroy();
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);

@@ -13,6 +13,7 @@ export const GLOBAL_OPTIONS = {
   store: text('url', `URL of the store: ${STORE_SCHEMES.map((it) => `${it}:`).join(', ')} (also TIDEMARK_STORE)`),
   storeFile: text('file', 'file that holds the URL, which keeps it out of the process list (also TIDEMARK_STORE_FILE)'),
   context: text('name', 'name of a store added with `tidemark context add` (also TIDEMARK_CONTEXT)'),
+  artifacts: text('url', 's3://bucket/prefix with the bytes of artifacts (also TIDEMARK_ARTIFACTS)'),
   tenant: text('id', 'only this tenant (also TIDEMARK_TENANT)'),
   output: { ...choice(OUTPUT_FORMS, 'output form (default: table on a terminal, jsonl otherwise)'), short: 'o' },
   json: toggle('the same as --output json'),

@@ -1,4 +1,4 @@
-/** Progress: nothing for short operations, a bar on a terminal, otherwise a line every ten seconds. */
+/** Progress prints nothing for short operations, a bar on a terminal, and otherwise a line every ten seconds. */
 import { describe, expect, it } from 'vitest';
 import type { Io } from './io.ts';
 import { startProgress } from './progress.ts';

@@ -1,8 +1,12 @@
-/** Resolves the store and its settings: a flag overrides the environment, then the context, then the default. */
+/**
+ * Resolves the store and its settings. A flag overrides the environment, the environment overrides the context, and the
+ * context overrides the default.
+ */
 import { readFileSync } from 'node:fs';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import { checkDuration } from '@tidemark/core/engine';
 import { contextNamed, readContexts } from './contexts.ts';
+import { noFile } from './failures.ts';
 import type { Io } from './io.ts';
 
 export const DEFAULT_STORE = 'sqlite:./.tidemark/state.db';
@@ -15,6 +19,7 @@ export interface StoreFlags {
   tenant?: string | undefined;
   timeout?: string | undefined;
   readOnly?: boolean | undefined;
+  artifacts?: string | undefined;
 }
 
 export interface CallSettings {
@@ -27,9 +32,14 @@ export interface Settings extends CallSettings {
   /** Where the store was configured: `--store`, `--store-file`, `TIDEMARK_STORE`, `context production`, `default`. */
   storeFrom: string;
   tenant?: string;
-  /** The file that the token was read from. */
+  /** The location of the bytes of artifacts, if they are not in the store. */
+  artifacts?: string;
+  /** The file from which the token was read. */
   tokenFile?: string;
-  /** The server token, from the environment or a file. Never a flag: flags are visible to every user of the machine. */
+  /**
+   * The server token, from the environment or a file. Never set by a flag, because flags are visible to every user of
+   * the machine.
+   */
   token?: string;
 }
 
@@ -46,11 +56,13 @@ export function resolveSettings(flags: StoreFlags, env: Io['env']): Settings {
   const chosen = chooseStore(flags, env);
   const tenant = flags.tenant ?? env.TIDEMARK_TENANT ?? chosen.tenant;
   const token = readToken(env, chosen.tokenFile);
+  const artifacts = flags.artifacts ?? (env.TIDEMARK_ARTIFACTS || undefined);
   return {
     store: chosen.store,
     storeFrom: chosen.from,
     ...(tenant === undefined ? {} : { tenant }),
     ...(token === undefined ? {} : { token }),
+    ...(artifacts === undefined ? {} : { artifacts }),
     ...(chosen.tokenFile === undefined ? {} : { tokenFile: chosen.tokenFile }),
     ...resolveCalls(flags, env),
   };
@@ -86,7 +98,7 @@ export function readUrl(path: string, named: string): string {
   try {
     text = readFileSync(path, 'utf8').trim();
   } catch (cause) {
-    throw new TidemarkError('NOT_FOUND', `The file ${path} of ${named} cannot be read: ${(cause as Error).message}`, {
+    throw noFile(`The file ${path} of ${named} cannot be read: ${(cause as Error).message}`, {
       field: named,
       cause,
     });

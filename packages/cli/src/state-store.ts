@@ -47,7 +47,7 @@ export async function loadStateStore(given: string): Promise<HistorySource> {
   };
 }
 
-/** Parses `./file.js#create`, `./file.js:create` and `package:create`; without a name, uses the default export. */
+/** Parses `./file.js#create`, `./file.js:create` or `package:create`. Without a name, the default export is used. */
 function splitName(given: string): { specifier: string; name: string } {
   const [, specifier, name] = /^(.+?)(?:#|:)([A-Za-z_$][\w$]*)$/.exec(given) ?? [];
   return specifier === undefined ? { specifier: given, name: 'default' } : { specifier, name: name! };
@@ -65,7 +65,7 @@ async function importModule(specifier: string): Promise<Record<string, unknown>>
   }
 }
 
-/** Returns the object with the methods: a Tidemark store has them under `agents`. */
+/** Returns the object that has the methods. In a Tidemark store this is `agents`. */
 function findMethods(made: Loaded | null): Loaded | null {
   const agents = made?.agents;
   return typeof agents === 'object' && agents !== null ? (agents as Loaded) : made;

@@ -11,16 +11,24 @@ export interface Cell {
 
 export interface TableStyle {
   colours: boolean;
-  /** The width that lines are cut to; absent: lines are not cut. */
+  /** The width to which lines are cut. If absent, lines are not cut. */
   width?: number;
 }
 
 const GAP = '  ';
+/**
+ * The minimum widths of the first column, which contains the id, and of the other columns. They are tried in order
+ * until a line fits.
+ */
+const SHORTENED = [
+  { others: 12, first: 20 },
+  { others: 8, first: 8 },
+];
 
 /** Returns the text with control characters as escapes. */
 export function printable(text: string): string {
   return text.replaceAll(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is its purpose.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern must match control characters.
     /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
     (it) => (it === '\n' ? '⏎' : `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`),
   );
@@ -51,6 +59,26 @@ export function renderLine(cells: readonly Cell[], widths: readonly number[], st
   return parts.join(GAP).trimEnd();
 }
 
+/**
+ * Returns the column widths at which a line fits the style's width. In a very narrow terminal, returns the minimum
+ * widths.
+ */
+function fitted(widths: readonly number[], { width }: TableStyle): number[] {
+  const fit = [...widths];
+  let excess = fit.reduce((sum, it) => sum + it, GAP.length * (fit.length - 1)) - (width ?? Number.POSITIVE_INFINITY);
+  const shorten = (at: number, least: number) => {
+    if (excess <= 0 || fit[at]! <= least) return false;
+    fit[at] = fit[at]! - 1;
+    excess--;
+    return true;
+  };
+  for (const { others, first } of SHORTENED) {
+    while (shorten(fit.indexOf(Math.max(0, ...fit.slice(1)), 1), others));
+    while (shorten(0, first));
+  }
+  return fit;
+}
+
 /** Renders rows under their titles. */
 export function renderTable(
   titles: readonly string[],
@@ -61,7 +89,12 @@ export function renderTable(
     rows.reduce((widest, row) => Math.max(widest, widthOf(printable(row[at]!.text))), widthOf(title)),
   );
   const head = titles.map((title): Cell => ({ text: title, colour: 'dim' }));
-  return [head, ...rows].map((cells) => renderLine(cells, widths, style));
+  const fit = fitted(widths, style);
+  return [head, ...rows].map((cells) => renderLine(cells.map(shortened), fit, style));
+
+  function shortened(cell: Cell, at: number): Cell {
+    return fit[at]! < widths[at]! ? { ...cell, text: cut(printable(cell.text), fit[at]!) } : cell;
+  }
 }
 
 function paint(text: string, colour: Colour | undefined, { colours }: TableStyle): string {

@@ -1,11 +1,11 @@
-/** Writes a new file atomically: to a temporary file beside it, synced, then renamed. */
+/** Writes a new file atomically: writes a temporary file next to it, syncs the temporary file and renames it. */
 import { existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { invalidArgument } from '@tidemark/core';
 
 type Chunks = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
 
-/** Throws if the file exists; `field` is the argument that names it. */
+/** Throws if the file exists. `field` is the argument that names the file. */
 export function expectNoFile(path: string, field: string): void {
   if (existsSync(path)) throw invalidArgument(field, 'the name of a file that does not exist yet', path);
 }

@@ -1,4 +1,4 @@
-/** `checkpoint` and `verify --against`: they find changes of the database file that no chain can show (RUN-23). */
+/** `checkpoint` and `verify --against`: they find changes to the database file that a chain cannot reveal (RUN-23). */
 import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -84,7 +84,7 @@ describe('verify --against', () => {
     expect((await compare()).code).toBe(0);
   });
 
-  it('tells a damaged file, another key and a file without checkpoints from a changed store', async () => {
+  it('distinguishes a damaged file, a wrong key and a file without checkpoints from a changed store', async () => {
     await typed('checkpoint keygen other.key');
     const other = await typed('verify --against points.jsonl --public-key other.key.pub');
     expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('not signed by this key')]);
@@ -113,7 +113,7 @@ describe('verify --against', () => {
 });
 
 describe('checkpoint', () => {
-  it('names damaged runs and still covers the others', async () => {
+  it('lists damaged runs and still covers the others', async () => {
     tamper(`UPDATE run_events SET event_type = 'Forged' WHERE ${OF_ORDER} AND run_seq = 2`);
     tamper(`UPDATE runs SET updated_at = updated_at + 1 WHERE ${OF_ORDER}`);
     await typed('runs append order-9 --type RunStarted --tenant acme');
@@ -123,7 +123,7 @@ describe('checkpoint', () => {
     expect(stderr).toContain('acme/order-42 is damaged');
   });
 
-  it('takes the keys from the environment', async () => {
+  it('reads the keys from the environment', async () => {
     const [key, publicKey] = ['signing.key', 'signing.key.pub'].map((it) => readFileSync(it, 'utf8')) as [
       string,
       string,
@@ -156,7 +156,7 @@ describe('checkpoint', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'writes a private key for its owner only, and warns of an open one',
+    'makes a private key readable only by its owner, and warns about one that others can read',
     async () => {
       const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
       expect([mode('signing.key'), mode('points.jsonl')]).toEqual(['600', '600']);

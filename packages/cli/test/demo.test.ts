@@ -45,7 +45,7 @@ describe('the demo', () => {
   it('has the ids that the documentation uses', async () => {
     expect(runs.map(({ runId }) => runId)).toEqual(expect.arrayContaining(['order-42', 'order-7']));
     expect(await store.jobs.get({ taskType: 'email-send', taskId: 'mail-1' })).toMatchObject({ taskId: 'mail-1' });
-    expect(await store.agents.getTrajectory('trace-7', 'session-07')).not.toBeNull();
+    expect(await store.agents.getTrajectory('trace-7', 'session-1')).not.toBeNull();
   });
 
   it('has one run of 20 000 events, all of it intact', async () => {

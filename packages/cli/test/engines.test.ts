@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => sample.remove());
 
-describe.each(['postgres', 'redis', 'nats'] as const)('on %s', (engine) => {
+describe.each(['postgres', 'redis', 'nats', 'dynamodb'] as const)('on %s', (engine) => {
   const url = offeredUrl(engine);
   const env = { TIDEMARK_STORE: url ?? '', TIDEMARK_TENANT: randomUUID(), TIDEMARK_TIMEOUT: '20s' };
   const typed = async (line: string, exit = 0) => {
@@ -42,7 +42,7 @@ describe.each(['postgres', 'redis', 'nats'] as const)('on %s', (engine) => {
 
   it.skipIf(!url)('separates stores by the schema or prefix in the URL', { timeout: 60_000 }, async () => {
     const name = `cli_${randomUUID().slice(0, 8)}`;
-    const apart = `${url}?${engine === 'postgres' ? 'schema' : 'prefix'}=${name}`;
+    const apart = `${url}${url?.includes('?') ? '&' : '?'}${engine === 'postgres' ? 'schema' : 'prefix'}=${name}`;
     await typed(`kv put here x=1 --store ${apart}`);
     expect(await typed(`kv get here x --store ${apart}`)).toBe('1');
     await typed('kv get here x', 3);
@@ -58,4 +58,31 @@ describe.each(['postgres', 'redis', 'nats'] as const)('on %s', (engine) => {
     const copied = await tidemark('verify etl-1', { env: { ...env, TIDEMARK_TENANT: 'acme' } });
     expect(JSON.parse(copied.stdout)).toMatchObject({ ok: true, events: 1 });
   });
+});
+
+describe('migrate status', () => {
+  const url = offeredUrl('postgres');
+
+  it.skipIf(!url)(
+    'lists the migrations of a PostgreSQL schema without applying them',
+    { timeout: 60_000 },
+    async () => {
+      const schema = `cli_${randomUUID().slice(0, 8)}`;
+      const env = { TIDEMARK_STORE: `${url}?schema=${schema}` };
+      const states = async (exit: number) => {
+        const { code, stdout, stderr } = await tidemark('migrate status', { env });
+        expect(code, stderr).toBe(exit);
+        return stdout
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line) as { name: string; appliedAt: string | null });
+      };
+      for (let twice = 0; twice < 2; twice++)
+        expect((await states(6)).every(({ appliedAt }) => appliedAt === null)).toBe(true);
+      expect((await tidemark('migrate up', { env })).code).toBe(0);
+      const applied = await states(0);
+      expect(applied[0]!.name).toBe('runs');
+      for (const { appliedAt } of applied) expect(appliedAt).toMatch(/^\d{4}-.+Z$/);
+    },
+  );
 });

@@ -54,7 +54,7 @@ describe('verify', () => {
       `UPDATE run_events SET payload = (SELECT payload FROM before_damage) WHERE event_id = (SELECT event_id FROM before_damage)`,
     );
     const released = await tidemark('quarantine release order-42');
-    expect(JSON.parse(released.stdout)).toMatchObject({ state: 'released', release: 1 });
+    expect(JSON.parse(released.stdout)).toMatchObject({ state: 'released', release: 2 });
     expect((await tidemark('quarantine list')).stdout).toBe('');
   });
 
@@ -125,6 +125,20 @@ describe('a pause', () => {
     expect(await tidemark(['pauses', 'approve', ''])).toMatchObject({ code: 2, stdout: '' });
     expect((await tidemark(['pauses', 'approve', ids[0]!])).code).toBe(0);
     expect((await tidemark('pauses reject ffffffffffff')).code).toBe(3);
+  });
+});
+
+describe('tables', () => {
+  it('fit a narrow terminal: pauses with all columns, and sweeps by type instead of JSON', async () => {
+    const terminal = { terminal: true, columns: 80, env: { NO_COLOR: '1' } };
+    const pauses = await tidemark('pauses list', terminal);
+    expect(pauses.stdout).toMatch(/^PAUSE +STATE +EXPIRES +SESSION +TASK +REASON\n/);
+    const dry = await tidemark('sweep --dry-run --threshold 1ms', terminal);
+    expect(dry.stdout).toMatch(/^JOB +STATE +WORKER +WHY +UPDATED\nemail-send\//);
+    const swept = await tidemark('sweep --threshold 1ms', terminal);
+    expect(swept.stdout).toMatch(/^TYPE +STUCK +REQUEUED .*\nemail-send +\d/);
+    for (const { stdout } of [pauses, dry, swept])
+      for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 });
 
@@ -230,7 +244,34 @@ describe('errors', () => {
   it('state the problem, the reason and what to do next', async () => {
     const { stderr, stdout } = await tidemark('runs append order-42 --type Note --expect-seq 9');
     expect(stdout).toBe('');
-    expect(stderr).toMatch(/^error: .+\n {2}now: {2}3\n {2}why: {2}SEQ_CONFLICT: .+\n {2}next: .+\n$/);
+    expect(stderr).toMatch(
+      /^error: .+\n( {2}field: .+\n {2}rule: .+\n)? {2}now: {3}3\n {2}why: {3}SEQ_CONFLICT: .+\n {2}next: {2}.+\n$/,
+    );
+  });
+
+  it('show the field and the rule that the explanation mentions', async () => {
+    const { stderr } = await tidemark('runs list --limit 0');
+    expect(stderr).toContain('  field: --limit\n  rule:  an integer of at least 1\n');
+    const many = await tidemark(['runs', 'append', 'r', '--type', 't'.repeat(600), '--step', 's'.repeat(600)]);
+    expect(many.stderr.match(/^ {2}fault: (eventType|stepId): /gm)).toHaveLength(2);
+  });
+
+  it('name a missing file, and do not speak of ids and tenants', async () => {
+    for (const line of [
+      'runs list --store sqlite:nowhere.db',
+      'backup copy.db --store sqlite:nowhere.db',
+      'runs append order-42 --type Note --data @nowhere.json',
+      'artifacts put nowhere.txt',
+      'runs list --context nowhere',
+      'runs list --store-file nowhere',
+    ]) {
+      const { code, stderr } = await tidemark(line);
+      expect(code, line).toBe(3);
+      expect(stderr, line).toContain('nowhere');
+      expect(stderr, line).not.toMatch(/tenant|the id/);
+    }
+    const { stderr } = await tidemark('runs list --store sqlite:nowhere.db');
+    expect(stderr).toContain('The database file nowhere.db does not exist (from --store)');
   });
 
   it('name the file, without a stack trace', async () => {
@@ -247,7 +288,9 @@ describe('errors', () => {
   });
 
   it('report an unreachable server with exit code 7', async () => {
-    expect((await tidemark('runs list --store http://127.0.0.1:1')).code).toBe(7);
+    const { code, stderr } = await tidemark('runs list --store http://127.0.0.1:9');
+    expect(code).toBe(7);
+    expect(stderr).toMatch(/http:\/\/127\.0\.0\.1:9 .*(bad port|ECONNREFUSED)/);
     expect((await tidemark('runs list --store postgres://127.0.0.1:1/x')).code).toBe(7);
   });
 });

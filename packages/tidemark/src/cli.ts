@@ -1,10 +1,16 @@
 #!/usr/bin/env node
-/** The `tidemark` command: runs @tidemark/cli. If that is missing, npx fetches it, or the command prints how to install it. */
+/**
+ * The `tidemark` command: runs @tidemark/cli. If that package is missing, npx fetches it, or the command prints how to
+ * install it.
+ */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 
-/** The exports of @tidemark/cli that are used here. That package depends on this one, so its types are not imported. */
+/**
+ * The exports of @tidemark/cli that are used here. Its types are not imported, because @tidemark/cli depends on this
+ * package.
+ */
 interface CommandLine {
   processIo(): unknown;
   run(argv: readonly string[], io: unknown): Promise<number>;
@@ -25,27 +31,33 @@ async function loadCommandLine(): Promise<CommandLine | null> {
   }
 }
 
-/** Set for the second npx, so that a failed fetch is not repeated without end. */
+/** Set in the environment of the second npx, so that a failed fetch is not repeated endlessly. */
 const FETCHING = 'TIDEMARK_FETCHES_CLI';
 
-/** Returns the script of npm when `npx tidemark` runs this file: nothing is installed, so npx may fetch the command line too. */
+/**
+ * Returns the script of npm when `npx tidemark` runs this file, in which case @tidemark/cli is not installed and npx
+ * may fetch it too.
+ */
 function npmOfNpx(): string | undefined {
   if (process.env.npm_command !== 'exec' || process.env[FETCHING]) return undefined;
   return process.env.npm_execpath?.replace(/npx-cli\.js$/, 'npm-cli.js');
 }
 
-/** Runs the command of the same version of @tidemark/cli with `npm exec`, and returns its exit code. */
+/** Runs the same version of @tidemark/cli with `npm exec`, and returns its exit code. */
 function runFetched(npm: string): Promise<number> {
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   const args = ['exec', '--yes', `--package=${PACKAGE}@${version}`, '--', 'tidemark', ...process.argv.slice(2)];
   const child = spawn(process.execPath, [npm, ...args], { stdio: 'inherit', env: { ...process.env, [FETCHING]: '1' } });
-  // A terminal sends SIGINT to both processes.
+  // Ignored, because a terminal sends SIGINT to both processes.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => child.kill('SIGTERM'));
   return new Promise((resolve, reject) => child.once('error', reject).once('exit', (code) => resolve(code ?? 1)));
 }
 
-/** Prints the one sentence with which core refuses an old Node; the command line would not even link there. */
+/**
+ * Returns whether Node is new enough. If it is not, prints core's explanation, because on such a version the modules of
+ * the command line could not even be linked.
+ */
 async function isNodeNewEnough(): Promise<boolean> {
   try {
     await import('@tidemark/core');

@@ -8,11 +8,13 @@ export function composeTenancy(of: (part: TenantPart) => TenancyEngine, snapshot
     async erase(part, tenantId, limit, call) {
       const removed = await of(part).erase(part, tenantId, limit, call);
       if (removed > 0 || part !== 'runs' || snapshots === of('runs')) return removed;
-      // Snapshots on another engine are removed with their runs and not counted.
+      // Snapshots on another engine are removed together with their runs and are not counted.
       while ((await snapshots.erase('runs', tenantId, limit, call)) > 0);
       return 0;
     },
     eraseTrace: (part, tenantId, traceId, limit, call) => of(part).eraseTrace(part, tenantId, traceId, limit, call),
+    eraseBindings: (tenantId, routerSessionId, limit, call) =>
+      of('bindings').eraseBindings(tenantId, routerSessionId, limit, call),
     erasePauses: (tenantId, sessionId, limit, call) => of('pauses').erasePauses(tenantId, sessionId, limit, call),
     removedRuns: (tenantId, after, limit, call) => of('runs').removedRuns(tenantId, after, limit, call),
     traces: (part, tenantId, after, limit, call) => of(part).traces(part, tenantId, after, limit, call),

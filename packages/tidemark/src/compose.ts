@@ -1,4 +1,4 @@
-/** Composes one store of several: each part of the contract is served by the engine chosen for it. */
+/** Composes a single store from several. Each part of the contract is served by the engine chosen for it. */
 import { type Durability, invalidArgument, type Store, TENANT_PARTS, type TenantPart } from '@tidemark/core';
 import {
   type AgentEngine,
@@ -10,7 +10,7 @@ import {
   type TenancyEngine,
 } from '@tidemark/core/engine';
 import { composeTenancy } from './compose-tenancy.ts';
-import type { OpenOptions } from './drivers.ts';
+import type { DriverOptions } from './drivers.ts';
 
 /** The parts of a composed store. All data of a session is on one engine, so that it can be deleted completely. */
 export const PARTS = [
@@ -27,7 +27,7 @@ export const PARTS = [
 /** The name of a part. */
 export type PartName = (typeof PARTS)[number];
 
-/** The store of each part; `default` serves all others. */
+/** The store of each part. `default` serves all other parts. */
 export type Parts = { default: Store } & Partial<Record<PartName, Store>>;
 
 /** The part that serves each agent capability. */
@@ -44,11 +44,13 @@ const AGENT_PARTS: Record<keyof AgentEngine, PartName> = {
   sessions: 'sessions',
 };
 
-/** From the weakest guarantee to the strongest. `unknown` is weaker than every known durability except `none`. */
+/**
+ * Sorted from the weakest guarantee to the strongest. `unknown` is weaker than every known durability except `none`.
+ */
 const DURABILITIES: readonly Durability[] = ['none', 'unknown', 'process-crash', 'host-crash', 'node-loss'];
 
 /** Composes a store. Its ping, doctor and close cover all parts. */
-export function composeStores(parts: Parts, options: OpenOptions): Store {
+export function composeStores(parts: Parts, options: DriverOptions): Store {
   const named = new Map(Object.entries(parts).map(([part, store]) => [part, engineUnder(store, part)]));
   const engine = (part: PartName) => named.get(part) ?? named.get('default')!;
   const all = [...new Set(named.values())];
@@ -64,11 +66,15 @@ export function composeStores(parts: Parts, options: OpenOptions): Store {
       'runs.feed': engine('runs').can['runs.feed'],
       'runs.transactions': engine('runs').can['runs.transactions'],
       'runs.redaction': engine('runs').can['runs.redaction'],
-      // Their states are KV records, which share a transaction with the events only on the same engine.
+      'runs.notices': engine('runs').can['runs.notices'],
+      'runs.listByUpdate': engine('runs').can['runs.listByUpdate'],
+      // Projection states are KV records, which can share a transaction with the events only on the same engine.
       'runs.inlineProjections': engine('runs') === engine('kv') && engine('runs').can['runs.inlineProjections'],
       'kv.watch': engine('kv').can['kv.watch'],
+      'kv.atomicBatch': engine('kv').can['kv.atomicBatch'],
       reopen: all.every((it) => it.can.reopen),
     },
+    ...chainFormatOf(engine('runs')),
     durability: () => DURABILITIES.find((durability) => all.some((it) => it.durability() === durability))!,
     runs: composedRuns(engine('runs').runs, engine('snapshots').runs),
     kv: engine('kv').kv,
@@ -81,7 +87,11 @@ export function composeStores(parts: Parts, options: OpenOptions): Store {
   });
 }
 
-/** Returns the tenancy engine of all parts, or `undefined` if one of them has none. */
+function chainFormatOf({ chainFormat }: Engine): Pick<Engine, 'chainFormat'> {
+  return chainFormat ? { chainFormat: () => chainFormat() } : {};
+}
+
+/** Returns the tenancy engine of all parts, or `undefined` if one of the engines has no tenancy engine. */
 function composedTenancy(engine: (part: PartName) => Engine): TenancyEngine | undefined {
   const of = (part: TenantPart) =>
     engine(part in AGENT_PARTS ? AGENT_PARTS[part as keyof AgentEngine] : (part as PartName));
@@ -106,6 +116,7 @@ function composedRuns(runs: RunEngine | undefined, snapshots: RunEngine | undefi
     head: (run, call) => runs.head(run, call),
     tenantsOf: (runId, call) => runs.tenantsOf(runId, call),
     list: (query, call, onDamaged) => runs.list(query, call, onDamaged),
+    listByUpdate: runs.listByUpdate?.bind(runs),
     loadSnapshot: (run, call) => snapshots.loadSnapshot(run, call),
     saveSnapshot: (run, snapshot, call, over) => snapshots.saveSnapshot(run, snapshot, call, over),
     dropSnapshot: (run, upToRewrites, call) => snapshots.dropSnapshot(run, upToRewrites, call),
@@ -116,7 +127,7 @@ function composedRuns(runs: RunEngine | undefined, snapshots: RunEngine | undefi
     },
     restore: (run, part, options) => runs.restore(run, part, options),
     redact: (run, runSeq, redaction, call) => runs.redact(run, runSeq, redaction, call),
-    feed: (after, limit, call) => runs.feed(after, limit, call),
+    feed: (after, limit, call, notices) => runs.feed(after, limit, call, notices),
     waitForEvents: (run, call) => runs.waitForEvents(run, call),
   };
 }

@@ -1,26 +1,26 @@
-/** Maps URLs to driver packages. Each is loaded when its URL is opened. */
+/** Maps URLs to driver packages. A package is loaded only when a URL of its scheme is opened. */
 
 import { invalidArgument, memoryStore, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
-import { missingPackage, shownUrl } from '@tidemark/core/engine';
+import { invalidUrl, missingPackage, shownUrl } from '@tidemark/core/engine';
 
-/** Options of `open`. */
-export interface OpenOptions extends StoreOptions {
-  /** `require` fails with `DURABILITY_TOO_WEAK` if an acknowledged write could be lost in a power cut. */
+/** Options of every driver. */
+export interface DriverOptions extends StoreOptions {
+  /** `require` fails with `DURABILITY_TOO_WEAK` if an acknowledged write could be lost in a power failure. */
   durability?: 'require';
 }
 
-type OpenUrl = (url: string, options: OpenOptions) => Promise<Store>;
+type OpenUrl = (url: string, options: DriverOptions) => Promise<Store>;
 
 /** The exports of a driver package that `open` uses. */
 interface DriverModule {
   openUrl: OpenUrl;
 }
 
-/** Loads a driver for a scheme, which its error names. */
+/** Loads the driver for a scheme. The scheme is named in errors. */
 type LoadDriver = (scheme: string) => Promise<DriverModule>;
 
-// Each import is literal and directly inside its own `try`: bundlers follow it when the package is installed, and
-// leave it alone when it is not.
+// Each import is literal and directly inside its own `try`, so that bundlers follow it if the package is installed, and
+// ignore it otherwise.
 
 const postgres: LoadDriver = async (scheme) => {
   try {
@@ -46,6 +46,14 @@ const nats: LoadDriver = async (scheme) => {
   }
 };
 
+const dynamodb: LoadDriver = async (scheme) => {
+  try {
+    return await import('@tidemark/dynamodb');
+  } catch (cause) {
+    throw missingPackage(cause, '@tidemark/dynamodb', `${scheme}:`);
+  }
+};
+
 const http: LoadDriver = async (scheme) => {
   try {
     return await import('@tidemark/client');
@@ -60,15 +68,16 @@ const DRIVERS: Record<string, LoadDriver> = {
   redis,
   rediss: redis,
   nats,
+  dynamodb,
   http,
   https: http,
 };
 
-/** The schemes of the URLs that `open` takes. */
+/** The schemes of the URLs that `open` accepts. */
 export const STORE_SCHEMES: readonly string[] = ['memory', 'sqlite', ...Object.keys(DRIVERS)];
 
 /** Opens a store by URL. */
-export async function openUrl(url: string, options: OpenOptions): Promise<Store> {
+export async function openUrl(url: string, options: DriverOptions): Promise<Store> {
   const scheme = /^([a-z]+):/.exec(url)?.[1];
   if (scheme === 'memory') return openMemory(options);
   if (scheme === 'sqlite') return openSqlite(sqlitePath(url), options);
@@ -83,12 +92,12 @@ export async function openUrl(url: string, options: OpenOptions): Promise<Store>
   return driver.openUrl(url, options);
 }
 
-export async function openSqlite(path: string, options: OpenOptions): Promise<Store> {
+export async function openSqlite(path: string, options: DriverOptions): Promise<Store> {
   const { sqliteStore } = await import('@tidemark/sqlite');
   return sqliteStore({ ...options, path });
 }
 
-function openMemory(options: OpenOptions): Store {
+function openMemory(options: DriverOptions): Store {
   if (options.durability === 'require') {
     throw new TidemarkError(
       'DURABILITY_TOO_WEAK',
@@ -102,7 +111,7 @@ function openMemory(options: OpenOptions): Store {
 /** Returns the path in `sqlite:app.db`, `sqlite:./app.db` or `sqlite:///var/lib/app.db`. Decodes percent escapes. */
 function sqlitePath(url: string): string {
   const path = decodePercent(url.slice('sqlite:'.length)).replace(/^\/\/(?=\/)/, '');
-  if (path === '' || path.startsWith('//')) throw invalidArgument('url', 'sqlite: followed by the name of a file', url);
+  if (path === '' || path.startsWith('//')) throw invalidUrl('sqlite: followed by the name of a file', url);
   return path;
 }
 
@@ -110,6 +119,6 @@ function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw invalidArgument('url', 'free of broken percent escapes: write a percent sign as %25', text);
+    throw invalidUrl('free of broken percent escapes: write a percent sign as %25', text);
   }
 }

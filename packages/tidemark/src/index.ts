@@ -92,5 +92,6 @@ export {
   withRetries,
   withTelemetry,
 } from '@tidemark/core';
-export { type OpenOptions, STORE_SCHEMES } from './drivers.ts';
-export { type Composition, DEFAULT_PATH, open } from './open.ts';
+export type { ArtifactOptions } from './artifact-bytes.ts';
+export { STORE_SCHEMES } from './drivers.ts';
+export { type Composition, DEFAULT_PATH, type OpenOptions, open } from './open.ts';

@@ -1,4 +1,4 @@
-/** `open`: the default path, URLs, composed stores, and errors. */
+/** Tests `open`: the default path, URLs, composed stores, and errors. */
 import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { memoryStore } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineProjection, open, type Store } from './index.ts';
 
-/** A driver that is not installed in this repository, if there is one. */
+/** A driver that is not installed in this repository, or `undefined` if all are installed. */
 const absent = Object.entries({ nats: '@tidemark/nats', redis: '@tidemark/redis', http: '@tidemark/client' }).find(
   ([, name]) => !existsSync(new URL(`../../../node_modules/${name}`, import.meta.url)),
 );

@@ -1,24 +1,36 @@
-/** `open`: opens a store by URL, at the default path, or composed of several stores. */
+/** Implements `open`, which opens a store by URL, at the default path, or composed of several stores. */
 import { invalidArgument, type Store } from '@tidemark/core';
+import { type ArtifactOptions, keepBytesIn, notOverHttp, splitArtifacts } from './artifact-bytes.ts';
 import { composeStores, PARTS, type PartName, type Parts } from './compose.ts';
-import { type OpenOptions, openSqlite, openUrl } from './drivers.ts';
+import { type DriverOptions, openSqlite, openUrl } from './drivers.ts';
 
 /** The path of the SQLite file that `open()` uses. */
 export const DEFAULT_PATH = '.tidemark/state.db';
+
+/** Options of `open`. */
+export interface OpenOptions extends Omit<DriverOptions, 'artifacts'> {
+  /**
+   * Limits of artifacts, and where their bytes are stored: `'s3://bucket/prefix'`, or
+   * `{ bytes: 's3://…', ttlMs: null }`. References stay in the store. Artifacts that were stored earlier are still read from their original location.
+   * Every process that uses the artifacts of a store must name the same location.
+   */
+  artifacts?: string | ArtifactOptions;
+}
 
 /** The URL or the open store of each part of a composed store. `default` serves all other parts. */
 export type Composition = { default: string | Store } & Partial<Record<PartName, string | Store>>;
 
 /**
- * Opens a store by URL: `memory:`, `sqlite:`, `postgres:`, `redis:`, `nats:` or `http:`. Without a target it opens the
- * SQLite file `.tidemark/state.db` in the current directory. An object composes a store of several: each part is served
- * by its own URL or open store.
+ * Opens a store by URL: `memory:`, `sqlite:`, `postgres:`, `redis:`, `nats:` or `http:`. Without a target, opens the
+ * SQLite file `.tidemark/state.db` in the current directory. An object as the target composes a store from several
+ * stores: each part is served by its own URL or open store.
  *
  * Loads the driver package of the URL. Closing a composed store closes all its parts.
  *
- * @throws `DRIVER_MISSING` if the driver package is not installed; the message has the command. `INVALID_ARGUMENT` if
- * the URL or a part is unknown. `DURABILITY_TOO_WEAK` if `durability` is `require` and the backend is too weak.
- * `SCHEMA_MISMATCH` if a newer version wrote the data. `UNAVAILABLE` if the server cannot be reached.
+ * @throws `DRIVER_MISSING` if the driver package is not installed; the message contains the command to install it.
+ *   `INVALID_ARGUMENT` if the URL or a part is unknown. `DURABILITY_TOO_WEAK` if `durability` is `require` and the
+ *   backend is too weak. `SCHEMA_MISMATCH` if a newer version wrote the data. `UNAVAILABLE` if the server cannot be
+ *   reached.
  *
  * @example
  * const local = await open(); // ./.tidemark/state.db
@@ -27,12 +39,22 @@ export type Composition = { default: string | Store } & Partial<Record<PartName,
  * console.log(local.info.backend, app.info.durability, composed.info.backend); // sqlite host-crash sqlite+memory
  */
 export async function open(target?: string | Composition, options: OpenOptions = {}): Promise<Store> {
+  const { artifacts, ...others } = options;
+  const { limits, bytes } = splitArtifacts(artifacts);
+  const driverOptions: DriverOptions = { ...others, ...(limits && { artifacts: limits }) };
+  const openEngine = () => openTarget(target, driverOptions);
+  if (bytes === undefined) return openEngine();
+  if (typeof target === 'string' && /^https?:/.test(target)) throw notOverHttp();
+  return keepBytesIn(bytes, openEngine);
+}
+
+async function openTarget(target: string | Composition | undefined, options: DriverOptions): Promise<Store> {
   if (target === undefined) return openSqlite(DEFAULT_PATH, options);
   if (typeof target === 'string') return openUrl(target, options);
   return openComposition(target, options);
 }
 
-async function openComposition(target: Composition, options: OpenOptions): Promise<Store> {
+async function openComposition(target: Composition, options: DriverOptions): Promise<Store> {
   if (typeof target !== 'object' || target === null || !('default' in target)) {
     throw invalidArgument(
       'url',
@@ -57,8 +79,8 @@ async function openComposition(target: Composition, options: OpenOptions): Promi
   }
 }
 
-/** Opens each URL once, also if several parts use it. */
-async function openOnce(opened: Map<string, Store>, url: string, options: OpenOptions): Promise<Store> {
+/** Opens each URL once, even if several parts use it. */
+async function openOnce(opened: Map<string, Store>, url: string, options: DriverOptions): Promise<Store> {
   const known = opened.get(url);
   if (known) return known;
   const store = await openUrl(url, options);

@@ -24,7 +24,7 @@ const COMMANDS: View<Command> = {
   }),
 };
 
-/** Takes a function because the list of all commands includes these. */
+/** Takes a function, because the list of all commands includes the commands defined here. */
 export function aboutCommands(all: () => readonly Command[]): Command[] {
   const commands = defineCommand({
     name: 'commands',

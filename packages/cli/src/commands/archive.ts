@@ -1,21 +1,33 @@
-/** `archive`: moves whole runs to files in a directory, and back. */
+/** `archive`: moves whole runs to files in a directory or bucket, and back. */
 import { RUN_STATUSES, type RunFilter } from '@tidemark/core';
+import { hideUrlSecrets } from '@tidemark/core/engine';
+import { ARCHIVE_PLACE, chosenPlace, openArchivePlace, privacyFixOf } from '../archive-place.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { choicesOf, maybe, moment, one, required, text } from '../options.ts';
-import { openToOthers, privacyFix } from '../private-files.ts';
+import { choicesOf, maybe, moment, one, text } from '../options.ts';
 import { EVENTS } from './runs/views.ts';
 
-const DIRECTORY = { directory: required(text('path', 'directory of the archive')) };
-type InDirectory = CommandContext<unknown, { directory: string }>;
+const DIRECTORY = { directory: text('path', 'a directory; the name of this option in version 0.1') };
+const TO = { to: text('place', ARCHIVE_PLACE), ...DIRECTORY };
+const FROM = { from: text('place', ARCHIVE_PLACE), ...DIRECTORY };
+type WithPlace = CommandContext<
+  unknown,
+  { to?: string | undefined; from?: string | undefined; directory: string | undefined }
+>;
 
-async function openArchiver({ store, options }: Pick<InDirectory, 'store' | 'options'>) {
-  const { createArchiver, directoryTarget } = await import('@tidemark/runtime');
-  const opened = await store({ mustExist: true, withoutRetries: true });
-  return createArchiver({ store: opened, target: directoryTarget(options.directory) });
+function placeOf(options: WithPlace['options']): string {
+  const { to, from, directory } = options;
+  return chosenPlace('to' in options ? '--to' : '--from', to ?? from, directory);
 }
 
-const tenantFilter = ({ settings }: Pick<InDirectory, 'settings'>) =>
+async function openArchiver({ store, options }: Pick<WithPlace, 'store' | 'options'>) {
+  const { createArchiver } = await import('@tidemark/runtime');
+  const target = await openArchivePlace(placeOf(options));
+  const opened = await store({ mustExist: true, withoutRetries: true });
+  return createArchiver({ store: opened, target });
+}
+
+const tenantFilter = ({ settings }: Pick<WithPlace, 'settings'>) =>
   settings.tenant === undefined ? {} : { tenantId: settings.tenant };
 
 const run = defineCommand({
@@ -26,14 +38,14 @@ const run = defineCommand({
   effect: 'destructive',
   args: { run: maybe('id of the run') },
   options: {
-    ...DIRECTORY,
+    ...TO,
     status: choicesOf(RUN_STATUSES, 'status', 'only runs with this status'),
     plan: text('id', 'only runs of this plan'),
     quietSince: moment('time', 'only runs without an event since then: a time, or how long ago'),
   },
   examples: [
-    { line: 'archive run --directory cold --dry-run', shows: '"runs":1' },
-    { line: 'archive run order-42 --directory cold --yes', shows: '"runs":1' },
+    { line: 'archive run --to cold --dry-run', shows: '"runs":1' },
+    { line: 'archive run order-42 --to cold --yes', shows: '"runs":1' },
   ],
   async run(context) {
     const { out, io, args, options, dryRun, confirm, progress } = context;
@@ -46,13 +58,13 @@ const run = defineCommand({
     };
     if (args.run !== undefined) {
       if (dryRun) return out.report({ dryRun: true, would: 'archive', runId: args.run }, args.run);
-      await confirm({ action: `move the run ${args.run} to ${options.directory}`, answer: args.run });
+      await confirm({ action: `move the run ${args.run} to ${hideUrlSecrets(placeOf(options))}`, answer: args.run });
       return out.report({ ...(await archiver.archiveRun(args.run, tenantFilter(context))) });
     }
     const planned = await archiver.archiveRuns(filter, { dryRun: true });
     if (dryRun) return out.report({ ...planned });
     await confirm({
-      action: `move ${planned.runs} runs with ${planned.events} events to ${options.directory}`,
+      action: `move ${planned.runs} runs with ${planned.events} events to ${hideUrlSecrets(placeOf(options))}`,
       answer: String(planned.runs),
     });
     const bar = progress('archiving');
@@ -72,8 +84,8 @@ const restore = defineCommand({
   details: 'The copy in the archive is kept.',
   effect: 'rw',
   args: { run: one('id of the run') },
-  options: DIRECTORY,
-  examples: [{ line: 'archive restore order-900 --directory archive', shows: '"restored":true' }],
+  options: FROM,
+  examples: [{ line: 'archive restore order-900 --from archive', shows: '"restored":true' }],
   async run(context) {
     const { out, args, dryRun } = context;
     const archiver = await openArchiver(context);
@@ -87,8 +99,8 @@ const read = defineCommand({
   summary: 'Show the events of an archived run without restoring it',
   effect: 'ro',
   args: { run: one('id of the run') },
-  options: DIRECTORY,
-  examples: [{ line: 'archive events order-900 --directory archive', shows: '"eventType":"RunCompleted"' }],
+  options: FROM,
+  examples: [{ line: 'archive events order-900 --from archive', shows: '"eventType":"RunCompleted"' }],
   async run(context) {
     const { out, args } = context;
     const archiver = await openArchiver(context);
@@ -101,16 +113,15 @@ const verify = defineCommand({
   summary: 'Read a whole archive and check every file and run',
   details: 'Exit code 6 when something is wrong.',
   effect: 'ro',
-  options: DIRECTORY,
-  examples: [{ line: 'archive verify --directory archive', shows: '"ok":true' }],
+  options: FROM,
+  examples: [{ line: 'archive verify --from archive', shows: '"ok":true' }],
   async run(context) {
     const { out, io, options } = context;
     const archiver = await openArchiver(context);
     const check = await archiver.verify({ ...tenantFilter(context), signal: io.signal });
     await out.report({ ...check });
-    const open = openToOthers([options.directory]);
-    if (open.length > 0)
-      await out.note(`Other users of this machine may read the archive; to prevent that, run ${privacyFix(open)}`);
+    const fix = privacyFixOf(placeOf(options));
+    if (fix) await out.note(`Other users of this machine may read the archive; to prevent that, run ${fix}`);
     return check.ok ? EXIT.ok : EXIT.unmet;
   },
 });

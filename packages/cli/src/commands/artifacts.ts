@@ -11,6 +11,7 @@ import {
 } from '@tidemark/core';
 import { at } from '../cells.ts';
 import { defineCommand } from '../command.ts';
+import { noFile } from '../failures.ts';
 import { duration, integer, one, text, toggle } from '../options.ts';
 import type { View } from '../output.ts';
 import { limitOption, upTo } from '../pages.ts';
@@ -162,8 +163,7 @@ const put = defineCommand({
   ],
   async run({ store, out, io, args, options, dryRun, longCall }) {
     const { artifacts } = await store();
-    if (args.file !== '-' && !existsSync(args.file))
-      throw new TidemarkError('NOT_FOUND', `There is no file ${args.file}`);
+    if (args.file !== '-' && !existsSync(args.file)) throw noFile(`There is no file ${args.file}`);
     const filename = options.name ?? (args.file === '-' ? undefined : basename(args.file));
     const described = {
       scope: toScope(options),

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { TidemarkError } from '@tidemark/core';
 import { defineCommand } from '../command.ts';
+import { noFile } from '../failures.ts';
 import { one } from '../options.ts';
 import { sqliteFile } from '../target.ts';
 
@@ -24,7 +25,7 @@ const backup = defineCommand({
         'Only a SQLite store is one file; use the tools of the engine, or `tidemark copy`',
       );
     if (dryRun) return out.report({ dryRun: true, would: 'backup', from: path, file: args.file });
-    if (!existsSync(path)) throw new TidemarkError('NOT_FOUND', `There is no store at ${path}`);
+    if (!existsSync(path)) throw noFile(`The database file ${path} does not exist`);
     const { sqliteStore } = await import('@tidemark/sqlite');
     const opened = await sqliteStore(path);
     try {

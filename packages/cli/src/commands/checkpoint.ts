@@ -1,9 +1,10 @@
-/** `checkpoint`: signed checkpoints of all runs in a file, which `verify --against` compares a store with. */
+/** `checkpoint`: writes signed checkpoints of all runs to a file or a run. `verify` compares a store with them. */
 import { generateKeyPairSync } from 'node:crypto';
+import { invalidArgument } from '@tidemark/core';
 import { keySummary, readKey } from '../checkpoint-keys.ts';
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { one, required, text } from '../options.ts';
+import { one, text } from '../options.ts';
 import { expectNoFile, writeWholeFile } from '../whole-file.ts';
 
 const keygen = defineCommand({
@@ -32,31 +33,48 @@ const keygen = defineCommand({
 
 const checkpoint = defineCommand({
   name: 'checkpoint',
-  summary: 'Append a signed checkpoint of all runs to a file',
+  summary: 'Append a signed checkpoint of all runs to a file or a run',
   details:
-    'Reads the runs that have changed since the last checkpoint of the file. With --tenant, only runs of this tenant. Exit code 6 when a damaged run could not be read; its last point stays.',
+    'Reads the runs that have changed since the last checkpoint. A file is safer than a run of the same store, because writers of the store can cut the last checkpoints off such a run. With --tenant, only runs of this tenant. Exit code 6 when a damaged run could not be read; its last point stays.',
   effect: 'ro',
   options: {
-    to: required(text('file', 'file of checkpoints; a missing one is created')),
+    to: text('file', 'file of checkpoints; a missing one is created'),
+    toRun: text('run', 'run of checkpoints in the same store, instead of a file'),
     key: text('file', keySummary('the private key', '--key')),
   },
   examples: [
     { line: 'checkpoint --to checkpoints.jsonl --key checkpoint.key', shows: '"number":2' },
+    { line: 'checkpoint --to-run checkpoints --key checkpoint.key', shows: '"number":1' },
     { line: 'checkpoint --to checkpoints.jsonl', shows: 'TIDEMARK_CHECKPOINT_KEY_FILE', exit: 2 },
   ],
   async run(context) {
     const { store, out, options, longCall } = context;
+    const { to, toRun } = options;
+    if ((to === undefined) === (toRun === undefined))
+      throw invalidArgument('--to', 'given, or --to-run, and not both', to);
     const key = await readKey(context, '--key', options.key);
     const { createCheckpointer } = await import('@tidemark/runtime');
     const opened = await store({ mustExist: true });
     const { damaged, number, at, runs, changed, root } = await createCheckpointer({
-      ...{ store: opened, file: options.to, key },
+      ...{ store: opened, key },
+      ...(toRun === undefined ? { file: to! } : { run: { store: opened, runId: toRun } }),
     }).checkpoint(longCall);
-    await out.report({ file: options.to, number, at, runs, changed, damaged: damaged.length, root }, String(number));
+    await out.report(
+      {
+        ...(toRun === undefined ? { file: to } : { run: toRun }),
+        number,
+        at,
+        runs,
+        changed,
+        damaged: damaged.length,
+        root,
+      },
+      String(number),
+    );
     for (const { tenantId, runId, reason } of damaged) await out.note(`${tenantId}/${runId} is damaged: ${reason}`);
     return damaged.length === 0 ? EXIT.ok : EXIT.unmet;
   },
 });
 
-/** Completion takes the first name that matches, so the longer one comes first. */
+/** Completion takes the first name that matches, so the longer name comes first. */
 export const checkpointCommands = [keygen, checkpoint];

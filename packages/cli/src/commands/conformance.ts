@@ -18,7 +18,7 @@ const CASES: View<CaseResult> = {
   id: ({ id }) => id,
 };
 
-/** Loads the kit, an optional package: its test libraries are of no use to those who never run it. */
+/** Loads the kit. It is an optional package, because most users do not need its test libraries. */
 async function loadKit() {
   try {
     return await import('@tidemark/conformance');

@@ -1,10 +1,11 @@
 /** `context`: names for stores, kept in a file in the user's configuration directory. */
 
 import { resolve } from 'node:path';
-import { invalidArgument, TidemarkError } from '@tidemark/core';
-import { shownUrl } from '@tidemark/core/engine';
+import { invalidArgument } from '@tidemark/core';
+import { invalidUrl, shownUrl } from '@tidemark/core/engine';
 import { defineCommand } from '../command.ts';
 import { contextNamed, contextPath, type NamedContext, readContexts, writeContexts } from '../contexts.ts';
+import { AdvisedError } from '../failures.ts';
 import type { Io } from '../io.ts';
 import { maybe, one, text } from '../options.ts';
 import type { View } from '../output.ts';
@@ -46,7 +47,7 @@ const add = defineCommand({
     if (!/^[\w.-]+$/.test(name))
       throw invalidArgument('name', 'of letters, digits, dots, dashes and underscores', name);
     if (!/^[a-z]+:/.test(url))
-      throw invalidArgument('url', 'the URL of a store, such as sqlite:app.db or http://127.0.0.1:7420', shownUrl(url));
+      throw invalidUrl('the URL of a store, such as sqlite:app.db or http://127.0.0.1:7420', url);
     const context: NamedContext = {
       store: url.replace(/^sqlite:(?!\/)(.+)$/, (_, path: string) => `sqlite:${resolve(path)}`),
       ...(flags.tenant === undefined ? {} : { tenant: flags.tenant }),
@@ -60,7 +61,7 @@ const add = defineCommand({
   },
 });
 
-/** Returns the URL of a new context that was not passed as an argument. */
+/** Returns the URL of a new context if it was not passed as an argument. */
 function configuredUrl(flags: StoreFlags, env: Io['env']): string {
   const { store, storeFrom } = resolveSettings(
     { ...flags, context: undefined },
@@ -82,7 +83,12 @@ const use = defineCommand({
   async run({ out, io, args, dryRun }) {
     const file = readContexts(io.env);
     const name = args.name === '-' ? file.previous : args.name;
-    if (name === undefined) throw new TidemarkError('NOT_FOUND', 'No other context was in use before');
+    if (name === undefined)
+      throw new AdvisedError(
+        'Name a context; `tidemark context list` shows them.',
+        'NOT_FOUND',
+        'No other context has been used yet',
+      );
     contextNamed(file, name);
     if (dryRun) return out.report({ dryRun: true, would: 'use', current: name }, name);
     writeContexts(io.env, {

@@ -86,7 +86,7 @@ function targetUrl(url: string | undefined, file: string | undefined, env: Io['e
   throw invalidArgument('to', 'given, or in the file of --to-file, or in TIDEMARK_TARGET_STORE');
 }
 
-/** Uses the target's own token: the source's token must not reach another server. */
+/** Uses the target's own token, because the source's token must not reach another server. */
 async function copyTo<T>(
   url: string,
   { io, settings: { timeoutMs } }: Pick<CommandContext<unknown, unknown>, 'io' | 'settings'>,

@@ -1,4 +1,4 @@
-/** `doctor`: checks whether the store keeps its promises, and suggests fixes. */
+/** `doctor`: checks whether the store meets its guarantees, and suggests fixes. */
 import {
   type DamagedValue,
   type DoctorFinding,
@@ -15,7 +15,7 @@ import { toggle } from '../options.ts';
 import type { View } from '../output.ts';
 import { openToOthers, privacyFix } from '../private-files.ts';
 
-/** Maximum number of damaged values that a finding names. */
+/** Maximum number of damaged values that a finding lists. */
 const NAMED = 20;
 
 const FINDINGS: View<DoctorFinding> = {
@@ -58,7 +58,7 @@ const doctor = defineCommand({
   },
 });
 
-/** Reads all stored data; returns `null` when interrupted. */
+/** Reads all stored data. Returns `null` when interrupted. */
 async function examineDeeply(
   context: Parameters<typeof walkEverything>[0] & Pick<CommandContext<unknown, unknown>, 'out'>,
 ) {
@@ -72,7 +72,7 @@ async function examineDeeply(
   return [damageFinding(counts, first), ...unsummedFinding(counts.unsummed)];
 }
 
-/** Never reports success while a check is inconclusive. */
+/** Returns the verdict, which is never success while a check is inconclusive. */
 export function verdictOn({ durability, findings }: Pick<DoctorReport, 'durability' | 'findings'>): {
   sentence: string;
   exit: ExitCode;

@@ -1,5 +1,5 @@
 /** `feed`: shows the events of all runs as they are stored, from any cursor. */
-import type { FeedItem, FeedOptions, RunStore } from '@tidemark/core';
+import type { FeedItem, NoticeFeedOptions, NoticeItem, RunStore } from '@tidemark/core';
 import { at, inShort } from '../cells.ts';
 import { defineCommand } from '../command.ts';
 import { follow } from '../follow.ts';
@@ -7,18 +7,29 @@ import { text, texts, toggle } from '../options.ts';
 import type { Output, View } from '../output.ts';
 import { limitOption } from '../pages.ts';
 
-const ITEMS: View<FeedItem> = {
+type Item = FeedItem | NoticeItem;
+
+/** A notice has no time, step or payload. Its kind is shown in capitals in place of an event type. */
+const ITEMS: View<Item> = {
   columns: [
-    { title: 'WHEN', of: ({ event }) => at(event.persistedAt), width: 8 },
-    { title: 'TENANT', of: ({ event }) => event.tenantId, width: 10 },
-    { title: 'RUN', of: ({ event }) => event.runId, width: 24 },
-    { title: 'SEQ', of: ({ event }) => event.runSeq, width: 5 },
-    { title: 'TYPE', of: ({ event }) => event.eventType, width: 16 },
-    { title: 'STEP', of: ({ event }) => event.stepId, width: 14 },
-    { title: 'PAYLOAD', of: ({ event }) => inShort(event.payload) },
+    { title: 'WHEN', of: (item) => ('event' in item ? at(item.event.persistedAt) : ''), width: 8 },
+    { title: 'TENANT', of: (item) => subjectOf(item).tenantId, width: 10 },
+    { title: 'RUN', of: (item) => subjectOf(item).runId, width: 24 },
+    { title: 'SEQ', of: (item) => subjectOf(item).runSeq, width: 5 },
+    {
+      title: 'TYPE',
+      of: (item) => ('event' in item ? item.event.eventType : item.notice.kind.toUpperCase()),
+      width: 16,
+    },
+    { title: 'STEP', of: (item) => ('event' in item ? item.event.stepId : ''), width: 14 },
+    { title: 'PAYLOAD', of: (item) => ('event' in item ? inShort(item.event.payload) : '') },
   ],
   id: ({ cursor }) => cursor,
 };
+
+function subjectOf(item: Item) {
+  return 'event' in item ? item.event : item.notice;
+}
 
 const feed = defineCommand({
   name: 'feed',
@@ -29,17 +40,21 @@ const feed = defineCommand({
     follow: toggle('keep showing new events as they are stored', 'f'),
     cursor: text('cursor', 'only events after this cursor'),
     type: texts('type', 'only events of this type'),
+    notices: toggle('also show notices: runs deleted, archived, redacted, restored, quarantined or released'),
     limit: limitOption,
   },
   examples: [
     { line: 'feed --type StepFailed', shows: 'CARD_DECLINED' },
     { line: 'feed --limit 2 -o table', shows: 'RunStarted' },
+    { line: 'feed --notices -o table', shows: 'ARCHIVED' },
   ],
   async run(context) {
     const { store, out, options } = context;
     const { runs } = await store();
-    const chosen = options.type.length > 0 ? { filter: { eventTypes: options.type } } : {};
-    const since = (cursor: string | undefined) => (cursor === undefined ? chosen : { ...chosen, cursor });
+    const filter = options.type.length > 0 ? { filter: { eventTypes: options.type } } : {};
+    const chosen = { ...filter, notices: options.notices };
+    const since = (cursor: string | undefined): NoticeFeedOptions =>
+      cursor === undefined ? chosen : { ...chosen, cursor };
     if (options.follow) {
       return follow(context, {
         from: (cursor, signal) => runs.feed({ ...since(cursor ?? options.cursor), signal }),
@@ -56,10 +71,10 @@ const feed = defineCommand({
 /** Yields the events stored so far, up to a limit. At the end of the feed, a page's `next` equals its cursor. */
 async function* storedSoFar(
   runs: RunStore,
-  options: FeedOptions,
+  options: NoticeFeedOptions,
   limit: number,
   out: Output,
-): AsyncGenerator<FeedItem, void, undefined> {
+): AsyncGenerator<Item, void, undefined> {
   let left = limit;
   for (let cursor = options.cursor; ; ) {
     const { items, next } = await runs.feedPage({ ...options, ...(cursor === undefined ? {} : { cursor }) });

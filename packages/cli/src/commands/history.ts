@@ -1,4 +1,4 @@
-/** `history` and `replay`: show the events of a trace, from any store with the three required methods. */
+/** `history` and `replay`: show the events of a trace, from any store that has the three required methods. */
 
 import type { Store, StoredEvent } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';

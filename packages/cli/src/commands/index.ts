@@ -4,6 +4,7 @@ import { aboutCommands } from './about.ts';
 import { archiveCommands } from './archive.ts';
 import { artifactCommands } from './artifacts.ts';
 import { backupCommands } from './backup.ts';
+import { bindingCommands } from './bindings.ts';
 import { checkpointCommands } from './checkpoint.ts';
 import { conformanceCommands } from './conformance.ts';
 import { contextCommands } from './context.ts';
@@ -11,8 +12,10 @@ import { copyCommands } from './copy.ts';
 import { demoCommands } from './demo.ts';
 import { doctorCommands } from './doctor.ts';
 import { eraseCommands } from './erase.ts';
+import { exportCommands } from './export.ts';
 import { feedCommands } from './feed.ts';
 import { historyCommands } from './history.ts';
+import { importCommands } from './import.ts';
 import { jobCommands } from './jobs.ts';
 import { keyCommands } from './keys.ts';
 import { kvCommands } from './kv.ts';
@@ -29,6 +32,7 @@ import { sessionCommands } from './sessions.ts';
 import { subscriptionCommands } from './subscriptions.ts';
 import { sweepCommands } from './sweep.ts';
 import { tenantCommands } from './tenants.ts';
+import { topCommands } from './top.ts';
 import { verifyCommands } from './verify.ts';
 
 export const commands: readonly Command[] = [
@@ -39,11 +43,13 @@ export const commands: readonly Command[] = [
   ...jobCommands,
   ...sweepCommands,
   ...sessionCommands,
+  ...bindingCommands,
   ...memoryCommands,
   ...pauseCommands,
   ...artifactCommands,
   ...projectorCommands,
   ...subscriptionCommands,
+  ...topCommands,
   ...serveCommands,
   ...keyCommands,
   ...doctorCommands,
@@ -52,7 +58,9 @@ export const commands: readonly Command[] = [
   ...quarantineCommands,
   ...backupCommands,
   ...copyCommands,
+  ...importCommands,
   ...archiveCommands,
+  ...exportCommands,
   ...retentionCommands,
   ...tenantCommands,
   ...redactCommands,
@@ -70,6 +78,7 @@ export const GROUPS: Readonly<Record<string, { summary: string; alias?: string }
   kv: { summary: 'Key-value records' },
   jobs: { summary: 'Jobs that workers claim', alias: 'job' },
   sessions: { summary: 'Agent sessions: tasks, updates, steering and traces', alias: 'session' },
+  bindings: { summary: 'Remote workers of router sessions', alias: 'binding' },
   memory: { summary: 'Agent memory' },
   pauses: { summary: 'Pauses that wait for an answer', alias: 'pause' },
   artifacts: { summary: 'Stored files', alias: 'artifact' },
@@ -77,6 +86,7 @@ export const GROUPS: Readonly<Record<string, { summary: string; alias?: string }
   subscriptions: { summary: 'Subscriptions to the feed', alias: 'subscription' },
   keys: { summary: 'API keys of a server', alias: 'key' },
   checkpoint: { summary: 'Signed checkpoints of all runs' },
+  import: { summary: 'Data of other systems' },
   quarantine: { summary: 'Damaged runs' },
   archive: { summary: 'Archive runs to files and restore them' },
   retention: { summary: 'Remove or archive old data by policy' },

@@ -7,6 +7,7 @@ import {
   type JobStore,
   LISTED_JOB_STATES,
   type OverdueJob,
+  type PageOptions,
   TidemarkError,
 } from '@tidemark/core';
 import { at, state } from '../cells.ts';
@@ -45,7 +46,7 @@ const JOBS: View<Job> = {
   id: jobName,
 };
 
-const OVERDUE: View<OverdueJob> = {
+export const OVERDUE: View<OverdueJob> = {
   columns: [
     ...JOBS.columns.slice(0, 3).map(({ title, of }) => ({ title, of: ({ job }: OverdueJob) => of(job) })),
     { title: 'WHY', of: ({ reason }) => reason },
@@ -68,6 +69,7 @@ const list = defineCommand({
   examples: [
     { line: 'jobs list', shows: '"taskId":"mail-1"' },
     { line: 'jobs list --state failed -o table', shows: 'email-send/mail-3' },
+    { line: 'jobs list --limit 2', shows: 'There are more than 2; use --limit to show more.' },
     { line: 'jobs list --stuck 1h --json', shows: '[]' },
   ],
   async run({ store, out, options }) {
@@ -78,10 +80,8 @@ const list = defineCommand({
       await out.list(await overdueJobs(jobs, options.type, options.stuck, options.limit), OVERDUE, 'No job is stuck.');
       return;
     }
-    const all = async function* () {
-      for (const it of states) yield* upTo(options.limit, (page) => jobs.list(it, { ...page, ...taskType }), out);
-    };
-    await out.list(all(), JOBS, 'No jobs found.');
+    const lists = states.map((it) => (page: PageOptions) => jobs.list(it, { ...page, ...taskType }));
+    await out.list(upTo(options.limit, lists, out), JOBS, 'No jobs found.');
   },
 });
 
@@ -169,7 +169,7 @@ const claim = defineCommand({
   },
   examples: [
     { line: 'jobs claim email-send --worker w1 --claim c1', shows: '"claimId":"c1"' },
-    { line: 'jobs claim video-encode --worker w1', shows: 'no job to claim', exit: 6 },
+    { line: 'jobs claim image-resize --worker w1', shows: 'no job to claim', exit: 6 },
   ],
   async run({ store, out, args, options: { worker, lease, claim: claimId, takeExpired }, dryRun }) {
     const { jobs } = await store();
@@ -278,7 +278,7 @@ const requeue = defineCommand({
 const wake = defineCommand({
   name: 'jobs wake',
   summary: 'Make a delayed or parked job ready before its time',
-  details: 'Prints the job. A job that is not delayed stays as it is.',
+  details: 'Prints the job. A job that is not delayed does not change.',
   effect: 'rw',
   args: { job: JOB },
   examples: [

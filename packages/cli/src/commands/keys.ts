@@ -1,4 +1,7 @@
-/** `keys`: API keys that a server with --auth accepts. They are kept in the store; no server route returns them. */
+/**
+ * `keys`: manages the API keys that a server with --auth accepts. The keys are in the store, and no server route
+ * returns them.
+ */
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { ApiKeyInfo } from '@tidemark/server';
 import { SCOPES } from '@tidemark/server/scopes';

@@ -1,6 +1,6 @@
 /**
- * `pauses`: lists, shows, consumes and answers pauses. Tokens are secrets: they are read from stdin or the environment,
- * never from the command line, and only their hashes are printed. Showing a pause never consumes it.
+ * `pauses`: lists, shows, consumes and answers pauses. Tokens are secrets: they are read from stdin or the environment
+ * and never from the command line, and only their hashes are printed. Showing a pause never consumes it.
  */
 import { randomUUID } from 'node:crypto';
 import { invalidArgument, type PauseInfo, type Store, TidemarkError } from '@tidemark/core';
@@ -22,6 +22,16 @@ const PAUSES: View<PauseInfo> = {
     { title: 'REASON', of: ({ reason }) => reason },
   ],
   id: ({ pauseId }) => pauseId,
+};
+
+/** All details of one pause. */
+const PAUSE: View<PauseInfo> = {
+  ...PAUSES,
+  columns: [
+    ...PAUSES.columns,
+    { title: 'SAVED', of: ({ createdAt }) => at(createdAt) },
+    { title: 'LEASE ENDS', of: ({ leaseUntil }) => at(leaseUntil) },
+  ],
 };
 
 const list = defineCommand({
@@ -97,7 +107,7 @@ const consume = defineCommand({
   },
 });
 
-/** Returns the pause whose id starts with the text; throws unless exactly one does. */
+/** Returns the pause whose id starts with the text; throws unless exactly one pause matches. */
 async function findPause({ agents }: Store, pauseId: string): Promise<PauseInfo> {
   const found: PauseInfo[] = [];
   for (let cursor: string | undefined; ; ) {
@@ -111,7 +121,25 @@ async function findPause({ agents }: Store, pauseId: string): Promise<PauseInfo>
   return found[0];
 }
 
-/** Writes a steering event: only the hash of the token is stored, so its holder has to resume the task. */
+const show = defineCommand({
+  name: 'pauses show',
+  summary: 'Show a pause without consuming it',
+  details:
+    'Shows when it was saved, when it expires and who it belongs to. Its payload is shown only to the holder of the token.',
+  effect: 'ro',
+  args: { pause: one('id of the pause, or its first characters') },
+  examples: [
+    { line: 'pauses show 3f08', shows: '"reason":"approve the refund"' },
+    { line: 'pauses show ffffffffffff', shows: 'NOT_FOUND', exit: 3 },
+  ],
+  async run({ store, out, args }) {
+    await out.show(await findPause(await store(), args.pause), PAUSE);
+  },
+});
+
+/**
+ * Writes a steering event. The store has only the hash of the token, so the holder of the token has to resume the task.
+ */
 function decide(verb: 'approve' | 'reject', eventType: 'APPROVE' | 'REJECT') {
   return defineCommand({
     name: `pauses ${verb}`,
@@ -139,4 +167,4 @@ function decide(verb: 'approve' | 'reject', eventType: 'APPROVE' | 'REJECT') {
   });
 }
 
-export const pauseCommands = [list, peek, consume, decide('approve', 'APPROVE'), decide('reject', 'REJECT')];
+export const pauseCommands = [list, show, peek, consume, decide('approve', 'APPROVE'), decide('reject', 'REJECT')];

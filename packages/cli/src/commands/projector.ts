@@ -40,7 +40,7 @@ const run = defineCommand({
 });
 
 interface Behind extends RunSummary {
-  /** Number of events missing from the stored snapshot. */
+  /** The number of events that are missing from the stored snapshot. */
   behind: number;
   freshness: string;
 }

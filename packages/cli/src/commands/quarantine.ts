@@ -22,7 +22,7 @@ const QUARANTINED: View<QuarantinedRun> = {
 const list = defineCommand({
   name: 'quarantine list',
   summary: 'List damaged runs',
-  details: 'Feeds skip them from the sequence in FROM on, until they are repaired and released.',
+  details: 'Feeds skip them from the sequence in FROM onwards until they are repaired and released.',
   effect: 'ro',
   options: {
     state: withDefault(choice(['quarantined', 'released', 'any'], 'which runs to list'), 'quarantined' as const),

@@ -1,6 +1,7 @@
-/** `retention`: removes or archives data according to policies in a file, or shows what it would remove. */
+/** `retention`: removes or archives data according to policies in a file, or shows which data it would remove. */
 import { invalidArgument, type Store } from '@tidemark/core';
 import type { RetentionPolicies, RetentionReport } from '@tidemark/runtime';
+import { ARCHIVE_PLACE, openArchivePlace } from '../archive-place.ts';
 import { readObject } from '../arguments.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -11,13 +12,13 @@ const OPTIONS = {
   policies: required(
     text('file', 'JSON file with the policies: { "runs": [{ "name": …, "olderThan": "90d", "action": "delete" }] }'),
   ),
-  archive: text('path', 'directory of the archive, for policies that archive'),
+  archive: text('place', `${ARCHIVE_PLACE}, for policies that archive`),
 };
 
 type Context = CommandContext<unknown, { policies: string; archive: string | undefined }>;
 
 async function openRetention({ store, options, io }: Context) {
-  const { createArchiver, createRetention, directoryTarget } = await import('@tidemark/runtime');
+  const { createArchiver, createRetention } = await import('@tidemark/runtime');
   const opened: Store = await store({ mustExist: true, withoutRetries: true });
   const policies = (await readObject(`@${options.policies}`, '--policies', io)) as RetentionPolicies;
   if (Object.keys(policies).length === 0)
@@ -25,7 +26,7 @@ async function openRetention({ store, options, io }: Context) {
   const archiver =
     options.archive === undefined
       ? {}
-      : { archiver: createArchiver({ store: opened, target: directoryTarget(options.archive) }) };
+      : { archiver: createArchiver({ store: opened, target: await openArchivePlace(options.archive) }) };
   return createRetention({ store: opened, policies, share: 1, ...archiver });
 }
 

@@ -24,6 +24,7 @@ interface Serving {
   metricsAddress: string | undefined;
   acceptOldCursors: boolean;
   noLoops: boolean;
+  redirectDownloads: number | undefined;
   for: number | undefined;
 }
 
@@ -50,10 +51,14 @@ const OPTIONS = {
     'with --auth: a limit per key, or per tenant with the prefix tenant., such as tenant.requestsPerSecond=500',
   ),
   noLoops: toggle('do not run the projector and the sweeper'),
+  redirectDownloads: duration(
+    'duration',
+    'redirect downloads of artifacts to a URL of their bucket that is valid this long, for clients that prefer it',
+  ),
   for: duration('duration', 'stop after this time'),
 };
 
-/** Returns the authenticator; none without --auth, when the server accepts every caller on this machine. */
+/** Returns the authenticator, or none without --auth, in which case the server accepts every caller on this machine. */
 async function createAuth(
   store: Store,
   { options, settings, io }: CommandContext<unknown, Serving>,
@@ -105,7 +110,8 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
   const { metricsAddress, acceptOldCursors: acceptsOldCursors } = options;
   const metrics = metricsAddress === undefined ? {} : { metricsAddress };
   const auth = await createAuth(store, context);
-  const access = { ...metrics, ...tlsOptions(options), ...auth };
+  const redirects = options.redirectDownloads === undefined ? {} : { redirectDownloadsFor: options.redirectDownloads };
+  const access = { ...metrics, ...tlsOptions(options), ...auth, ...redirects };
   const server = createServer({ store, host, port, limits, acceptsOldCursors, loops: !options.noLoops, ...access });
   served.server = server;
   const url = await listen(server, options);
@@ -184,7 +190,7 @@ const ui = defineCommand({
 
 const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] };
 
-/** Ignores failures: the address was printed, too. */
+/** Ignores failures, because the address was also printed. */
 function openBrowser(page: string): void {
   const [program = 'xdg-open', ...args] = OPENERS[process.platform] ?? [];
   spawn(program, [...args, page], { stdio: 'ignore', detached: true })

@@ -16,6 +16,7 @@ import { follow } from '../follow.ts';
 import { choice, integer, one, required, text, toggle, withDefault } from '../options.ts';
 import type { View } from '../output.ts';
 import { limitOption, upTo } from '../pages.ts';
+import { atLeast, countsText, MOST_COUNTED, MOST_TRACES, type SessionSummary, summarise } from './session-summary.ts';
 
 const STEERING_TYPES = [
   ...['INJECT_CONTEXT', 'REDIRECT', 'CANCEL', 'PRIORITIZE', 'PAUSE', 'RESUME', 'APPROVE', 'REJECT', 'USER_MESSAGE'],
@@ -89,6 +90,37 @@ const list = defineCommand({
       SESSIONS,
       'There are no sessions.',
     );
+  },
+});
+
+const SUMMARY: View<SessionSummary> = {
+  columns: [
+    { title: 'SESSION', of: ({ sessionId }) => sessionId },
+    { title: 'ACTIVE', of: ({ lastActiveAt }) => at(lastActiveAt) },
+    { title: 'TASKS', of: ({ tasks }) => countsText(tasks) },
+    { title: 'UPDATES', of: ({ updates }) => atLeast(updates) },
+    { title: 'STEERING', of: ({ steering }) => atLeast(steering) },
+    { title: 'PAUSES', of: ({ pauses }) => countsText(pauses) },
+    { title: 'ARTIFACTS', of: ({ artifacts }) => atLeast(artifacts) },
+    { title: 'TRACES', of: ({ traces }) => traces.join(' ') },
+  ],
+  id: ({ sessionId }) => sessionId,
+};
+
+const show = defineCommand({
+  name: 'sessions show',
+  summary: 'Show what a session holds: tasks, updates, steering, pauses, artifacts and traces',
+  details: `Counts up to ${MOST_COUNTED} items of each kind, and shows the ${MOST_TRACES} most recent traces.`,
+  effect: 'ro',
+  args: { session: SESSION },
+  examples: [
+    { line: 'sessions show session-1', shows: '"tasks":{"RUNNING":1}' },
+    { line: 'sessions show nobody', shows: 'NOT_FOUND', exit: 3 },
+  ],
+  async run({ store, out, args }) {
+    const summary = await summarise(await store(), args.session);
+    if (!summary) throw new TidemarkError('NOT_FOUND', `There is no session ${JSON.stringify(args.session)}`);
+    await out.show(summary, SUMMARY);
   },
 });
 
@@ -274,4 +306,4 @@ const remove = defineCommand({
   },
 });
 
-export const sessionCommands = [list, tasks, updates, steering, steer, traces, trajectory, plannerEvents, remove];
+export const sessionCommands = [list, show, tasks, updates, steering, steer, traces, trajectory, plannerEvents, remove];

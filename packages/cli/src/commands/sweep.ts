@@ -3,8 +3,24 @@ import type { SweepReport } from '@tidemark/runtime';
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { duration, integer, withDefault } from '../options.ts';
-import type { Output } from '../output.ts';
+import type { Output, View } from '../output.ts';
 import { untilStopped } from '../until-stopped.ts';
+import { OVERDUE } from './jobs.ts';
+
+type SweptType = { taskType: string } & SweepReport['types'][string];
+
+const TYPES: View<SweptType> = {
+  columns: [
+    { title: 'TYPE', of: ({ taskType }) => taskType },
+    { title: 'STUCK', of: ({ seen }) => seen },
+    { title: 'REQUEUED', of: ({ requeued }) => requeued },
+    { title: 'FAILED', of: ({ failed }) => failed },
+    { title: 'RELEASED', of: ({ released }) => released },
+    { title: 'SIGNALLED', of: ({ signalled }) => signalled },
+    { title: 'ERRORS', of: ({ errors }) => errors },
+  ],
+  id: ({ taskType }) => taskType,
+};
 
 const sweep = defineCommand({
   name: 'sweep',
@@ -29,7 +45,7 @@ const sweep = defineCommand({
       store: await store(),
       ...{ threshold, limit, dryRun },
       ...(every === undefined ? {} : { interval: every }),
-      onReport: (report) => void shown.push(show(out, report)),
+      onReport: (report) => void shown.push(out.form === 'table' ? showTables(out, report) : show(out, report)),
     });
     if (every === undefined) {
       const { problems } = await sweeper.run();
@@ -47,6 +63,20 @@ const sweep = defineCommand({
 async function show(out: Output, report: SweepReport): Promise<void> {
   const problems = report.problems.map(({ taskType, error }) => ({ taskType, error: String(error) }));
   await out.report({ ...report, startedAt: new Date(report.startedAt).toISOString(), problems });
+}
+
+/** Prints the jobs of a dry run, or the counts of a sweep by type; then the problems. */
+async function showTables(out: Output, { types, found, problems }: SweepReport): Promise<void> {
+  if (found) await out.list(found, OVERDUE, 'No job is stuck.');
+  else {
+    const swept = Object.entries(types).map(([taskType, counts]) => ({ taskType, ...counts }));
+    await out.list(
+      swept.filter(({ seen }) => seen > 0),
+      TYPES,
+      'No job is stuck.',
+    );
+  }
+  for (const { taskType, error } of problems) await out.note(`${taskType ?? 'sweep'}: ${String(error)}`);
 }
 
 export const sweepCommands = [sweep];

@@ -1,6 +1,6 @@
 /**
  * `verify`: recomputes hash chains to find altered, missing and reordered events, and checks stored snapshots. With
- * `--all` it checks all other stored data too, and with `--against` it compares all runs with signed checkpoints.
+ * `--all`, also checks all other stored data. With `--against`, also compares all runs with signed checkpoints.
  */
 import { invalidArgument, type VerifyReport } from '@tidemark/core';
 import type { CheckpointProblem } from '@tidemark/runtime';
@@ -24,7 +24,7 @@ const PROOFS: View<VerifyReport> = {
   id: ({ runId }) => runId,
 };
 
-/** Returns the problem of the events, else of the summary, else of the stored snapshot. */
+/** Returns the first problem: in the events, then in the summary, then in the stored snapshot. */
 function problemIn({ problem, summary, snapshot }: VerifyReport): string | undefined {
   if (problem) return `#${problem.runSeq} ${problem.reason}`;
   if (summary) return `${summary.field} is not ${summary.rule}`;
@@ -46,13 +46,14 @@ const verify = defineCommand({
   name: 'verify',
   summary: 'Verify the hash chain and the snapshot of a run, all stored data, or all runs against checkpoints',
   details:
-    'A wrong snapshot is replaced. Events that were lost together with the head cannot be detected here: the alert `HEAD_WENT_BACK` reports those. With --all, lists only damaged data. With --against, every run must continue what a file of `tidemark checkpoint` recorded for it, or have a tombstone; lists only runs that do not. Exit code 6 when there is a problem; 1 when the file of checkpoints is damaged or signed by another key.',
+    'A wrong snapshot is replaced. Events that were lost together with the head cannot be detected here: the alert `HEAD_WENT_BACK` reports those. With --all, lists only damaged data. With --against, every run must continue the history that `tidemark checkpoint` recorded for it in the file, or have a tombstone; lists only runs that do not. Exit code 6 when there is a problem; 1 when the checkpoint file is damaged or signed by another key.',
   effect: 'ro',
   args: { run: maybe('id of the run') },
   options: {
     all: toggle('check every run, record, document and artifact'),
     against: text('file', 'compare every run with this file of checkpoints'),
-    publicKey: text('file', keySummary('the public key that --against needs', '--public-key')),
+    againstRun: text('run', 'compare every run with this run of checkpoints'),
+    publicKey: text('file', keySummary('the public key that --against and --against-run need', '--public-key')),
     ...WALK_OPTIONS,
   },
   examples: [
@@ -62,16 +63,19 @@ const verify = defineCommand({
   ],
   async run(context) {
     const { store, out, io, args, options, longCall } = context;
-    const { against } = options;
-    if ([args.run !== undefined, options.all, against !== undefined].filter(Boolean).length !== 1)
-      throw invalidArgument('run', 'the id of a run, or --all, or --against, and only one of them');
-    if (against === undefined && options.publicKey !== undefined)
-      throw invalidArgument('--public-key', 'given together with --against');
-    if (against !== undefined) {
+    const { against, againstRun } = options;
+    const chosen = [args.run, options.all || undefined, against, againstRun].filter((it) => it !== undefined);
+    if (chosen.length !== 1)
+      throw invalidArgument('run', 'the id of a run, or --all, --against or --against-run, and only one of them');
+    const compares = against !== undefined || againstRun !== undefined;
+    if (!compares && options.publicKey !== undefined)
+      throw invalidArgument('--public-key', 'given together with --against or --against-run');
+    if (compares) {
       const publicKey = await readKey(context, '--public-key', options.publicKey);
       const { verifyCheckpoints } = await import('@tidemark/runtime');
       const opened = await store({ mustExist: true });
-      const found = await verifyCheckpoints({ store: opened, file: against, publicKey }, longCall);
+      const place = againstRun === undefined ? { file: against! } : { run: { store: opened, runId: againstRun } };
+      const found = await verifyCheckpoints({ store: opened, ...place, publicKey }, longCall);
       await out.list(found.problems, MISMATCHES, 'No problems.');
       const { number, at } = found.last;
       const counts = `${found.runs} runs compared, ${found.removed} of them removed, ${found.problems.length} with a problem`;

@@ -1,4 +1,4 @@
-/** A clock for writing past events: it returns the time of the event being written. */
+/** A clock for writing events with past times. It returns the time of the event that is being written. */
 
 export class DemoClock {
   /** The current time of the demo. */
@@ -12,7 +12,7 @@ export class DemoClock {
 
   readonly read = (): number => this.#time;
 
-  /** Runs a write with the clock set to a time, at the latest to `now`. */
+  /** Runs a write with the clock set to a time, which is `now` at the latest. */
   async at<T>(time: number, write: () => Promise<T>): Promise<T> {
     this.#time = Math.min(Math.round(time), this.now);
     try {

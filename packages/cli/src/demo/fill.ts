@@ -2,6 +2,7 @@
 import { type Store, TidemarkError } from '@tidemark/core';
 import { open } from 'tidemark';
 import { DemoClock } from './clock.ts';
+import { DOCUMENTED, fillDocumented } from './documented.ts';
 import { fillJobs } from './jobs.ts';
 import { Random } from './random.ts';
 import { fillRuns } from './runs.ts';
@@ -37,9 +38,10 @@ async function fillStore(store: Store, random: Random, clock: DemoClock): Promis
       'CONFLICT',
       'The store holds runs already; the demo fills an empty one: name another with --store',
     );
+  await fillDocumented(store);
   return {
-    runs: await fillRuns(store.runs, random, clock),
-    sessions: await fillSessions(store, random, clock),
-    jobs: await fillJobs(store, random, clock),
+    runs: DOCUMENTED.runs + (await fillRuns(store.runs, random, clock)),
+    sessions: DOCUMENTED.sessions + (await fillSessions(store, random, clock)),
+    jobs: DOCUMENTED.jobs + (await fillJobs(store, random, clock)),
   };
 }

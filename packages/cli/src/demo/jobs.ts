@@ -8,7 +8,7 @@ const TYPES = ['email-send', 'invoice-pdf', 'video-encode', 'embed-documents'];
 
 interface Plan {
   count: number;
-  /** The range of its age, in minutes. */
+  /** The range of the job's age, in minutes. */
   ago: [number, number];
   act: (work: {
     jobs: Store['jobs'];
@@ -64,14 +64,11 @@ export async function fillJobs({ jobs, kv }: Store, random: Random, clock: DemoC
   }
   for (let number = 1; number <= 5; number++, count++)
     await jobs.enqueue({ taskType: 'report-weekly', taskId: `week-${number}`, delay: `${number * 6}h` });
-  // The job that the documentation names.
-  await jobs.enqueue({ taskType: 'email-send', taskId: 'mail-1', paramsRef: 'params/mail-1' });
   await fillRecords(kv, random);
-  return count + 1;
+  return count;
 }
 
 async function fillRecords(kv: Store['kv'], random: Random): Promise<void> {
-  await kv.put('config.limits', { max_orders: 500, burst: 50, window: '1m' });
   await kv.put('config.features', { dark_mode: 'on', new_checkout: '25%', voice: 'off' });
   for (const region of ['eu', 'us', 'asia'])
     await kv.put(`config.regions.${region}`, { weight: random.between(1, 9), host: `${region}.example` });

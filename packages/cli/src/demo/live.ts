@@ -33,7 +33,7 @@ interface LiveOrder {
 class MovingDemo {
   readonly #store: Store;
   readonly #orders: LiveOrder[] = [];
-  /** Distinguishes this process's orders from those of an earlier one. */
+  /** Distinguishes the orders of this process from the orders of an earlier process. */
   readonly #start = Date.now();
   #started = 0;
 

@@ -47,7 +47,7 @@ const BACKFILL_PARTS = 2_500;
 const PARTS_AT_ONCE = 100;
 const COUNTS = 6;
 
-/** A run of 20 002 events. Parts are loaded a hundred at a time; each starts, reports its row counts and ends. */
+/** A run of 20 002 events. Parts are loaded a hundred at a time. Each part starts, reports its row counts and ends. */
 export function backfillRun(random: Random, startsAt: number): RunScript {
   const script = new RunScript(random, scopeOf('backfill-2019', 'backfill'), startsAt);
   script.event('RunStarted', { parts: BACKFILL_PARTS });

@@ -1,4 +1,4 @@
-/** All demo runs: one week, with the latest still in progress. */
+/** All demo runs. They cover one week, and the latest are still in progress. */
 import { memoryStore, type RunStore } from '@tidemark/core';
 import { allRuns } from '../all-runs.ts';
 import type { DemoClock } from './clock.ts';
@@ -30,7 +30,7 @@ export async function fillRuns(runs: RunStore, random: Random, clock: DemoClock)
   };
   await Promise.all(Array.from({ length: AT_ONCE }, restore));
   await staging.close();
-  // Written directly, because its commits are large.
+  // Written directly to the store, because the commits of this run are large.
   await append(runs, backfillRun(random, clock.now - 30 * HOUR), clock);
   return restored + 1;
 }
@@ -52,17 +52,13 @@ function createScripts(random: Random, now: number): RunScript[] {
   const loads = Array.from({ length: LOADS }, (_, at) =>
     loadRun(random, 1 + at, spread(LOADS, at), random.chance(0.15) ? 'failed' : 'completed'),
   );
-  return [
-    ...orders,
-    ...research,
-    ...loads,
-    ...recent(random, now),
-    inconsistent(random, now),
-    ...documented(random, now),
-  ];
+  return [...orders, ...research, ...loads, ...recent(random, now), inconsistent(random, now)];
 }
 
-/** Runs that have not ended: stuck for hours, waiting for people, or in progress. */
+/**
+ * Returns runs that have not ended: some have been stuck for hours, some are waiting for people, and some are in
+ * progress.
+ */
 function recent(random: Random, now: number): RunScript[] {
   return [
     ...[5, 9, 26].map((hours, at) => orderRun(random, 1_900 + at, now - hours * HOUR, 'stuck')),
@@ -73,12 +69,7 @@ function recent(random: Random, now: number): RunScript[] {
   ];
 }
 
-/** The runs that the documentation names. They come last, so that the others stay as they are. */
-function documented(random: Random, now: number): RunScript[] {
-  return [orderRun(random, 42, now - 90 * MINUTE, 'completed'), orderRun(random, 7, now - 3 * HOUR, 'declined')];
-}
-
-/** A run with an invalid transition: it completes a step that never started. */
+/** Returns a run with an invalid transition: it completes a step that never started. */
 function inconsistent(random: Random, now: number): RunScript {
   const { scope } = orderRun(random, 1_666, now, 'moving');
   const script = new RunScript(random, scope, now - 6 * HOUR);

@@ -18,7 +18,7 @@ interface EventStep {
   attempt?: number;
 }
 
-/** Events stored in one commit, and its time. */
+/** The events of one commit, and the time of the commit. */
 export interface Batch {
   at: number;
   events: RunEventInput[];

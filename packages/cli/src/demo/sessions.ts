@@ -61,9 +61,7 @@ class Turn {
     this.#random = random;
     this.#clock = clock;
     this.#topic = topic;
-    // The documentation names one trace.
-    const traceId = sessionId === 'session-07' && turn === 1 ? 'trace-7' : `${sessionId}-trace-${turn}`;
-    this.#ids = { sessionId, taskId: `${sessionId}-task-${turn}`, traceId };
+    this.#ids = { sessionId, taskId: `${sessionId}-task-${turn}`, traceId: `${sessionId}-trace-${turn}` };
     this.time = time;
   }
 
@@ -102,7 +100,15 @@ class Turn {
       agents.saveTask({ ...task, status, updatedAt, ...error, progress: status === 'COMPLETE' ? 1 : 0.6 }),
     );
     await atTime(() =>
-      agents.saveRemoteBinding({ traceId, contextId: sessionId, taskId, agentUrl: 'https://agents.example/search' }),
+      agents.saveRemoteBinding({
+        traceId,
+        contextId: sessionId,
+        taskId,
+        agentUrl: 'https://agents.example/search',
+        routerSessionId: sessionId,
+        remoteSkill: 'search',
+        isTerminal: status !== 'RUNNING',
+      }),
     );
   }
 

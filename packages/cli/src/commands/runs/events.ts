@@ -36,6 +36,7 @@ const events = defineCommand({
     { line: 'runs events order-42 --tail 2 -o table', shows: 'StepStarted' },
     { line: 'runs events order-42 --after-seq 2 --step charge', shows: '"runSeq":3' },
     { line: 'runs events order-42 --reverse --before-seq 3', shows: '"runSeq":2' },
+    { line: 'runs events nope', shows: 'RUN_NOT_FOUND', exit: 3 },
   ],
   async run(context) {
     const { store, out, args, options } = context;
@@ -58,6 +59,9 @@ const events = defineCommand({
         resumeWith: '--after-seq',
       });
     }
+    // Reading an unknown run yields no events, so the run's existence is checked separately.
+    if ((await runs.headSeq(args.run)) === 0)
+      throw new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(args.run)}`, { runId: args.run });
     await out.list(
       filtered(runs.readEvents(args.run, { afterSeq, ...backwards(options) }), isShown),
       EVENTS,
@@ -67,12 +71,12 @@ const events = defineCommand({
   },
 });
 
-/** Leaves out what was not asked for: older servers do not know it. */
+/** Omits options that were not set, because older servers do not know them. */
 function backwards({ beforeSeq, reverse }: { beforeSeq: number | undefined; reverse: boolean }): FetchOptions {
   return { ...(beforeSeq === undefined ? {} : { beforeSeq }), ...(reverse ? { order: 'newest' } : {}) };
 }
 
-/** Returns the sequence to read after. `--tail` counts stored events, before any filter. */
+/** Returns the sequence after which to read. `--tail` counts stored events before any filter is applied. */
 async function startAfter(
   runs: RunStore,
   runId: string,

@@ -1,4 +1,4 @@
-/** `runs export` and `runs import`: whole runs as JSON lines, with their hash chains. */
+/** `runs export` and `runs import`: transfer whole runs as JSON lines, with their hash chains. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
@@ -96,7 +96,7 @@ function parsePart(line: string, position: string): RunPart {
   throw invalidArgument(position, 'a line that `tidemark runs export` wrote');
 }
 
-/** Yields the runs of a file one by one. Each is read to its last part before the next begins. */
+/** Yields the runs of a file one by one. Each run is read to its last part before the next run begins. */
 async function* runsIn(parts: AsyncIterator<RunPart>): AsyncGenerator<AsyncIterable<RunPart>, void, undefined> {
   for (let next = await parts.next(); !next.done; next = await parts.next()) {
     const first = next.value;
@@ -112,7 +112,7 @@ async function* runsIn(parts: AsyncIterator<RunPart>): AsyncGenerator<AsyncItera
         part = following.value;
       }
     })();
-    // The import stops reading a run that already exists: skip its remaining parts.
+    // The import stops reading a run that already exists, so its remaining parts are skipped.
     while (!isAtEnd) {
       const skipped = await parts.next();
       if (skipped.done) return;

@@ -1,4 +1,4 @@
-/** `runs wait`: waits until a run has a status or a sequence, or the time is up. */
+/** `runs wait`: waits until a run has reached a status or a sequence, or until the time is up. */
 import { hasRunEnded, invalidArgument, RUN_STATUSES, type RunStatus, TidemarkError } from '@tidemark/core';
 import { defineCommand } from '../../command.ts';
 import { EXIT } from '../../exit-codes.ts';

@@ -1,6 +1,6 @@
 /** `runs append`, `runs fork` and `runs delete`. */
 import { randomUUID } from 'node:crypto';
-import { type RunEventInput, TidemarkError } from '@tidemark/core';
+import { invalidArgument, type RunEventInput, TidemarkError } from '@tidemark/core';
 import { readObject } from '../../arguments.ts';
 import { defineCommand } from '../../command.ts';
 import { integer, one, required, text, toggle, withDefault } from '../../options.ts';
@@ -19,6 +19,7 @@ const append = defineCommand({
     attempt: withDefault(integer('n', 'logical attempt', 1), 1),
     key: text('key', 'idempotency key (default: derived from the event)'),
     expectSeq: integer('seq', 'only if the last sequence of the run is this one'),
+    life: text('life', 'life of the run, or `new` to begin the next life of a deleted run'),
     strict: toggle('reject an event that is not allowed in the state of the run'),
     project: text('id', 'project of a new run'),
     environment: text('id', 'environment of a new run'),
@@ -33,6 +34,8 @@ const append = defineCommand({
       input: '{"by":"ada"}',
     },
     { line: 'runs append order-42 --type Note --expect-seq 9', shows: 'SEQ_CONFLICT', exit: 5 },
+    { line: 'runs append order-44 --type RunStarted --life new', shows: '"persisted":true' },
+    { line: 'runs append order-42 --type Note --life new', shows: 'CONFLICT', exit: 5 },
   ],
   async run({ store, out, io, args, options, settings, dryRun }) {
     const { runs, info } = await store();
@@ -57,6 +60,7 @@ const append = defineCommand({
     if (dryRun) return out.report({ dryRun: true, would: 'append', event }, event.eventId);
     const result = await runs.appendEvent(event, {
       ...(options.expectSeq === undefined ? {} : { expectedSeq: options.expectSeq }),
+      ...(options.life === undefined ? {} : { life: lifeOf(options.life) }),
       ...(options.strict ? { rejectInvalidTransitions: true } : {}),
     });
     await out.report({ ...result }, result.eventId);
@@ -64,6 +68,12 @@ const append = defineCommand({
       await out.note(`The key was already used by event ${result.runSeq} with other content; nothing was written.`);
   },
 });
+
+function lifeOf(value: string): number | 'new' {
+  if (value === 'new') return value;
+  if (/^[1-9]\d{0,9}$/.test(value)) return Number(value);
+  throw invalidArgument('--life', '`new`, or the number of a life', value);
+}
 
 const fork = defineCommand({
   name: 'runs fork',
@@ -87,7 +97,8 @@ const fork = defineCommand({
 const remove = defineCommand({
   name: 'runs delete',
   summary: 'Delete a whole run',
-  details: 'The id stays reserved, so that a late retry cannot recreate the run.',
+  details:
+    'The id stays reserved, so that a late retry cannot recreate the run. `runs append --life new` begins it again.',
   effect: 'destructive',
   args: { run: one('id of the run') },
   examples: [
@@ -97,11 +108,13 @@ const remove = defineCommand({
   ],
   async run({ store, out, args, dryRun, confirm, longCall }) {
     const { runs } = await store();
-    const events = await runs.headSeq(args.run);
+    const position = await runs.position(args.run);
+    const events = position?.lastEventSeq ?? 0;
     if (events === 0) throw new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(args.run)}`);
     if (dryRun) return out.report({ dryRun: true, would: 'delete', runId: args.run, events }, args.run);
     await confirm({ action: `delete the run ${args.run} with its ${events} events`, answer: args.run });
-    const deleted = await runs.deleteRun(args.run, { expectedSeq: events, ...longCall });
+    const { life } = position!;
+    const deleted = await runs.deleteRun(args.run, { expectedSeq: events, life, ...longCall });
     await out.report({ runId: args.run, deleted, events }, args.run);
   },
 });
