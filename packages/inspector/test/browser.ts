@@ -1,4 +1,4 @@
-/** Starts a real browser and a real server for the inspector's tests, and records faults of pages. */
+/** Starts a real browser and a real server for the inspector's tests, and records page errors. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,9 +42,12 @@ export async function startRig(): Promise<Rig> {
     ...{ url, browser, built, store, clock },
     async restartServer(meanwhile) {
       await server.close();
-      await meanwhile();
-      server = serve(Number(new URL(url).port));
-      await server.listen();
+      try {
+        await meanwhile();
+      } finally {
+        server = serve(Number(new URL(url).port));
+        await server.listen();
+      }
     },
     async stop() {
       await browser.close();

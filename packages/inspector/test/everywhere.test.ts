@@ -8,6 +8,14 @@ import { startRunsRig } from './runs-rig.ts';
 
 const RUN = `/runs/${FAILED_RUN}?tenant=${TENANT}`;
 
+/** Returns the texts that are cut off, in the page. Payload previews and command lines are cut by design. */
+function clippedTexts(): string[] {
+  return [...document.querySelectorAll('body *:not(.unseen, .summary, code)')]
+    .filter((it) => it.scrollWidth > it.clientWidth + 1 && it.clientWidth > 0)
+    .filter((it) => ['hidden', 'clip', 'auto'].includes(getComputedStyle(it).overflowX))
+    .map((it) => `${it.tagName} ${it.className}: ${it.textContent}`);
+}
+
 let rig: Rig;
 const newPage = watchedPages(() => rig);
 
@@ -56,8 +64,33 @@ describe('everywhere', { timeout: 90_000 }, () => {
     await page.getByText('live', { exact: true }).waitFor();
     await page.getByText(`${head + 3} events`).waitFor();
     await page.getByRole('row', { name: new RegExp(`^${head + 3} `) }).waitFor();
-    // The browser logs an error for each request that found no server.
+    // The browser logs an error for each request made while the server was down.
     faults.splice(0, faults.length, ...faults.filter((fault) => !fault.includes('net::ERR_')));
+  });
+
+  it('says since when a dead server does not answer, and recovers by itself on every page', async () => {
+    const { page, visit, faults } = await newPage();
+    const jobs = await newPage();
+    await visit('/runs', '.rows [role=row]');
+    await jobs.visit('/artifacts');
+    await rig.restartServer(async () => {
+      await page
+        .getByRole('alert')
+        .getByText(/not answered since \d\d:\d\d:\d\d/)
+        .waitFor();
+      await expectAccessible(page);
+      await picture(page, 'outage');
+      // This view has no live stream, so it learns of the outage when it asks for data.
+      await jobs.page.getByRole('link', { name: 'Jobs' }).click();
+      await jobs.page.locator('.outage').waitFor();
+      await jobs.page.getByRole('button', { name: 'Try again' }).first().waitFor();
+      await appendProgress(rig.store, LIVE_RUN, 1);
+    });
+    for (const it of [page, jobs.page]) await it.locator('.outage').waitFor({ state: 'detached' });
+    await page.getByText('live', { exact: true }).waitFor();
+    await jobs.page.getByText('The server does not answer').waitFor({ state: 'detached' });
+    for (const all of [faults, jobs.faults])
+      all.splice(0, all.length, ...all.filter((it) => !it.includes('net::ERR_')));
   });
 
   it('reopens the stream after a long silence', async () => {
@@ -102,6 +135,19 @@ describe('everywhere', { timeout: 90_000 }, () => {
     await expectAccessible(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(PHONE.width);
     await picture(page, 'phone');
+    for (const path of [
+      '/runs',
+      RUN,
+      `${RUN}&tab=timeline`,
+      `${RUN}&tab=state`,
+      `${RUN}&tab=proof`,
+      '/jobs',
+      '/sessions',
+    ]) {
+      await visit(path);
+      await page.waitForTimeout(300);
+      expect(await page.evaluate(clippedTexts), path).toEqual([]);
+    }
   });
 
   it('is protected by a content security policy', async () => {
@@ -111,7 +157,7 @@ describe('everywhere', { timeout: 90_000 }, () => {
     expect(rules).toContain("require-trusted-types-for 'script'");
     const { page, visit, faults } = await newPage();
     await visit('/runs', '.rows [role=row]');
-    // Proves that a violation is detected.
+    // Proves that a violation would be detected.
     const stopped = await page.evaluate(() => {
       try {
         document.body.innerHTML = '<p>not by text</p>';

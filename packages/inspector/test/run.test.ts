@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => rig?.stop());
 
 describe('a run', { timeout: 60_000 }, () => {
-  it('opens at the failed step, with its details beside the list', async () => {
+  it('opens at the failed step, with its details next to the list', async () => {
     const { page, visit } = await newPage();
     await visit(RUN, '.card');
     expect(await page.locator('.card h2').innerText()).toBe('#12 StepFailed');
@@ -28,6 +28,16 @@ describe('a run', { timeout: 60_000 }, () => {
     await page.getByText('+8.4 s').waitFor();
     await expectAccessible(page);
     await picture(page, 'failed-step');
+  });
+
+  it('shows when each event was stored after the first, and its payload in one line, also beside opened events', async () => {
+    const { page, visit } = await newPage();
+    await visit(RUN, '.card');
+    const cells = (type: string) =>
+      page.getByRole('row', { name: new RegExp(type) }).locator('[role=gridcell]:visible');
+    await expect.poll(() => cells('RunQueued').nth(1).innerText()).toBe('+0 ms');
+    expect(await cells('StockSeen').nth(1).innerText()).toMatch(/^\+[\d.]+ (m?s)$/);
+    expect(await cells('StockSeen').allInnerTexts()).toContainEqual(expect.stringContaining('warehouse'));
   });
 
   it('keeps several events open, also after a reload', async () => {

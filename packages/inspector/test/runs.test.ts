@@ -1,4 +1,7 @@
 /** The list of runs: filters, keys and live updates. */
+
+import { memoryStore } from '@tidemark/core';
+import { createServer } from '@tidemark/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible } from './accessible.ts';
 import { picture, type Rig } from './browser.ts';
@@ -23,6 +26,23 @@ describe('runs', { timeout: 60_000 }, () => {
     await page.getByText('92 runs').waitFor();
     await expectAccessible(page);
     await picture(page, 'runs');
+  });
+
+  it('shows how to write the first event into an empty store, and then shows its run without a reload', async () => {
+    await using store = memoryStore();
+    const server = createServer({ store, inspector: rig.built });
+    const url = await server.listen();
+    try {
+      const { page, visit } = await newPage({}, { ...rig, url });
+      await visit('/runs', 'text=No runs yet');
+      await page.getByText(`await open('${url}')`).waitFor();
+      await expectAccessible(page);
+      await page.getByText('live', { exact: true }).waitFor();
+      await store.runs.handle('order-42').append('RunStarted', { by: 'ada' });
+      await page.getByRole('row', { name: /order-42/ }).waitFor();
+    } finally {
+      await server.close();
+    }
   });
 
   it('keeps its filters in the address', async () => {

@@ -182,7 +182,7 @@ describe('the pause inbox', { timeout: 60_000 }, () => {
 });
 
 describe('artifacts', { timeout: 60_000 }, () => {
-  it('show text as text and images as pixels, and run nothing', async () => {
+  it('show text as text and images as images, and never run anything', async () => {
     const { page, visit } = await newPage();
     await visit(`${PAGE}?tab=artifacts`, '.shelf [role=row]');
     await page.getByText('6 artifacts').waitFor();

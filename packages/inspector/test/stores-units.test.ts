@@ -5,7 +5,7 @@ import { conversationOf, wordsOf } from '../src/agents/update-text.ts';
 import { previewKindOf } from '../src/artifacts/preview-kind.ts';
 import { outlookOf } from '../src/jobs/outlook.ts';
 import { formsOf, textIn } from '../src/kv/decoders.ts';
-import { changesOf, draftOf, flawOf, NEW_FIELD } from '../src/kv/draft.ts';
+import { changesOf, draftOf, flawOf, NEW_FIELD, sealedIn } from '../src/kv/draft.ts';
 
 describe('fields', () => {
   it('use the most specific format', () => {
@@ -45,6 +45,12 @@ describe('a draft of a record', () => {
       ['__proto__', null],
       ['constructor', { text: 'x' }],
     ]);
+  });
+
+  it('seals what was sealed, but not what is removed or added', () => {
+    const record = { fields: base, revision: 1, sealed: ['a', 'gone'] };
+    expect(sealedIn({ a: { text: '2' }, gone: null, other: { text: 'x' } }, record)).toEqual(['a']);
+    expect(sealedIn({ a: { text: '2' } }, { fields: base, revision: 1 })).toEqual([]);
   });
 
   it('reports invalid fields before anything is sent', () => {

@@ -310,7 +310,7 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
     await failed.waitFor({ state: 'detached' });
   });
 
-  it('list a stored snapshot that is behind', async () => {
+  it('list a stored snapshot that lags behind', async () => {
     const run = rig.store.runs.handle('slow-1', { tenantId: 'acme' });
     await run.append('RunStarted');
     await rig.store.runs.getSnapshot('slow-1', { tenantId: 'acme' });

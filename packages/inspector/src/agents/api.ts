@@ -52,7 +52,7 @@ export function listSteering(
   return ask('GET /v1/sessions/{sessionId}/steering', { params: { sessionId }, query: { ...wanted, tenant }, signal });
 }
 
-/** Safe to retry: the server keeps the first event with an id. */
+/** Safe to retry, because the server keeps the first event with an id. */
 export async function saveSteering(event: SteeringEvent, tenant: Tenant): Promise<void> {
   await ask('POST /v1/sessions/{sessionId}/steering', {
     params: { sessionId: event.sessionId },

@@ -1,4 +1,4 @@
-/** The messages of people and agents in order, with the work in between in small print. */
+/** The messages of people and agents in order, with intermediate work in small print. */
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Icon } from '../parts/icons.tsx';
 import { JsonTree } from '../parts/json-tree.tsx';
@@ -12,7 +12,7 @@ import { conversationOf, lookOf, type Utterance } from './update-text.ts';
 
 const FIRST = 150;
 const FURTHER = 500;
-/** The list follows new messages while it is scrolled this close to its end. */
+/** The list scrolls along with new messages while it is scrolled this close to its end. */
 const NEAR_PX = 80;
 
 export function Conversation({ session }: { session: Session }) {

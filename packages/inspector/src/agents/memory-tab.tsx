@@ -1,6 +1,6 @@
 /**
- * The memory of a session. The store keeps only the latest version, so changes are shown only between versions loaded
- * while the tab is open.
+ * The memory of a session. The store keeps only the latest version, so changes are shown only between versions that
+ * were loaded while the tab was open.
  */
 import type { MemoryRecord } from '@tidemark/core/portable';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -50,7 +50,10 @@ export function MemoryTab({ session }: { session: Session }) {
   );
 }
 
-/** Keys are `tenant:user:session`, each part escaped; any part may be the session. */
+/**
+ * Whether a key belongs to the session. Keys are `tenant:user:session`, each part escaped, and any part may be the
+ * session.
+ */
 function isOfSession(key: string, sessionId: string): boolean {
   const escaped = sessionId.replaceAll('%', '%25').replaceAll(':', '%3A');
   return key === sessionId || key.split(':').includes(escaped);

@@ -1,6 +1,6 @@
 /**
  * One pause and its answer. Approving and rejecting write a steering event for the waiting task; the process that holds
- * the token then resumes it. The token is not available here: the store has only its hash.
+ * the token then resumes it. The token is not available here, because the store has only its hash.
  */
 import { useSignal } from '@preact/signals';
 import type { PauseInfo, SteeringEvent } from '@tidemark/core/portable';
@@ -114,7 +114,7 @@ function Answer({ pause, tenant, onDecided }: Omit<PauseCardProps, 'decision'>) 
       <button type="button" disabled={action.isBusy.value} onClick={() => decide('REJECT')}>
         Reject
       </button>
-      {action.error.value !== undefined && <Failure error={action.error.value} onRetry={action.again} />}
+      {action.error.value !== undefined && <Failure error={action.error.value} onRepeat={action.again} />}
       <CommandLine line={tidemarkLine('pauses approve', [pauseId.slice(0, 16)], tenant)} />
     </form>
   );

@@ -12,7 +12,7 @@ import { isOpen, readDecisions, readPauses } from './pauses.ts';
 const POLL_MS = 5_000;
 
 interface InboxProps {
-  /** Shows only the pauses of this session; all if absent. */
+  /** Shows only the pauses of this session. Default: all pauses. */
   sessionId?: string;
   tenant: Tenant;
 }

@@ -1,4 +1,4 @@
-/** Reads pauses and their decisions. Reads only metadata, which never consumes a pause. */
+/** Reads pauses and their decisions. Only metadata is read, because reading metadata never consumes a pause. */
 import type { PauseInfo, SteeringEvent } from '@tidemark/core/portable';
 import { type Reading, readUpTo } from '../live/pages.ts';
 import type { Tenant } from '../live/tenant.ts';
@@ -11,7 +11,7 @@ const MOST_STEERING = 10_000;
 /** The decision on each pause, by pause id. */
 export type Decisions = ReadonlyMap<string, SteeringEvent>;
 
-/** Reads pauses that have not expired, next to expire first. */
+/** Reads pauses that have not expired. The pause that expires next comes first. */
 export async function readPauses(
   sessionId: string | undefined,
   tenant: Tenant,
@@ -43,7 +43,7 @@ export function isOpen({ state }: PauseInfo): boolean {
   return state !== 'consumed';
 }
 
-/** A pause can be answered only if it has a session and a task, which receive the answer. */
+/** Whether a pause can be answered, which requires a session and a task that receive the answer. */
 export function canBeAnswered(pause: PauseInfo): pause is PauseInfo & { sessionId: string; taskId: string } {
   return pause.sessionId !== undefined && pause.taskId !== undefined;
 }

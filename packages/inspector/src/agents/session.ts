@@ -7,7 +7,10 @@ import { listSteering, listTasks, listUpdates } from './api.ts';
 const PAGE = 5_000;
 /** The maximum number of log entries kept in the browser. */
 const MOST = 50_000;
-/** Tasks and steering have no stream: they are read again after each update, and periodically. */
+/**
+ * The delay before tasks and steering are read again. They have no stream, so they are read after each update and
+ * periodically.
+ */
 const REFRESH_DELAY_MS = 500;
 const POLL_MS = 5_000;
 
@@ -61,7 +64,7 @@ export class Session {
   refresh(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      // Keeps the data shown; the next refresh may succeed.
+      // After a failure the page keeps the data that it shows. The next refresh may succeed.
       this.#readRest().catch(() => {});
     }, REFRESH_DELAY_MS);
   }

@@ -96,7 +96,7 @@ export function SteerBox({ session }: { session: Session }) {
       <button type="submit" class="primary" disabled={action.isBusy.value || (needsText && payload.text === undefined)}>
         Send
       </button>
-      {action.error.value !== undefined && <Failure error={action.error.value} onRetry={action.again} />}
+      {action.error.value !== undefined && <Failure error={action.error.value} onRepeat={action.again} />}
       <CommandLine line={tidemarkLine('sessions steer', [sessionId, taskId], tenant, options)} />
     </form>
   );

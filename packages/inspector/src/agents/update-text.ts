@@ -7,7 +7,7 @@ import type { Tone } from '../parts/status.tsx';
 const WORDS = ['text', 'message', 'content', 'answer', 'comment', 'reason'];
 const MOST_CHARACTERS = 400;
 
-/** Returns the text in a value, or the value itself in one line. */
+/** Returns the text in a value, or the value itself on one line. */
 export function wordsOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return '';
@@ -72,6 +72,6 @@ export function conversationOf(
       ...{ words: wordsOf(content), content, isAside: !ANSWERS.has(updateType) },
     }),
   );
-  // The sort is stable: messages with the same time keep their order, steering events first.
+  // The sort is stable, so messages with the same time keep their order, with steering events first.
   return [...messages, ...answers].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
 }

@@ -1,4 +1,4 @@
-/** The updates of a session, live, for all tasks or one. */
+/** The updates of a session, live, for all tasks or for a single task. */
 import { computed } from '@preact/signals';
 import type { StateUpdate } from '@tidemark/core/portable';
 import { useEffect, useMemo } from 'preact/hooks';

@@ -41,7 +41,7 @@ export function ArtifactPanel({ artifact, tenant }: { artifact: ArtifactRef; ten
           SHA-256
         </CopyButton>
       </div>
-      {action.error.value !== undefined && <Failure error={action.error.value} onRetry={action.again} />}
+      {action.error.value !== undefined && <Failure error={action.error.value} onRepeat={action.again} />}
       <CommandLine line={tidemarkLine('artifacts get', [id], tenant)} />
       <dl class="pairs">
         <Pair name="Type">{mimeType ?? 'unknown'}</Pair>

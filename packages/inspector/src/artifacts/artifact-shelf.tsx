@@ -1,4 +1,4 @@
-/** The artifacts of a scope, with one opened beside the list. */
+/** The artifacts of a scope, with one of them opened next to the list. */
 import { computed } from '@preact/signals';
 import type { ArtifactRef, ArtifactScope } from '@tidemark/core/portable';
 import { useMemo } from 'preact/hooks';

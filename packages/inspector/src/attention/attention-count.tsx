@@ -1,4 +1,4 @@
-/** The number of concerns, beside the link in the navigation. */
+/** The number of concerns, shown next to the link in the navigation. */
 import { countText } from '../parts/numbers.ts';
 import { attentionCount } from './attention.ts';
 

@@ -40,7 +40,7 @@ export function AttentionView() {
   if (found === null) return <Waiting what="what needs attention" />;
   const lagging: ConcernGroup = {
     name: 'lag',
-    title: 'Snapshots behind their log',
+    title: 'Snapshots that lag behind',
     icon: 'clock',
     concerns: lag.data.value ?? [],
     error: lag.error.value,

@@ -1,6 +1,7 @@
 /** Collects everything that needs attention, periodically while the page is visible. */
 import { computed, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { onRecovery } from '../live/outage.ts';
 import { liveState } from '../live/stream.ts';
 import { DEFAULT_TENANT, listTenants } from '../shell/tenant-box.tsx';
 import { type Concern, type ConcernGroup, countOf } from './concern.ts';
@@ -12,15 +13,15 @@ import { quarantineConcerns } from './quarantine-concerns.ts';
 import { failedRuns } from './run-concerns.ts';
 
 const REFRESH_MS = 30_000;
-/** Lets the current view load first. */
+/** The delay of the first check, which lets the current view load first. */
 const FIRST_AFTER_MS = 1_500;
 const LONGEST_MS = 60_000;
-/** Jobs and pauses are checked per tenant, for at most this many tenants. */
+/** The maximum number of tenants whose jobs and pauses are checked. */
 const MOST_TENANTS = 10;
 
-/** `null` until the first check is done. */
+/** The concerns by group; `null` until the first check is done. */
 export const concernGroups = signal<readonly ConcernGroup[] | null>(null);
-/** True if there are tenants that were not checked. */
+/** Whether some tenants were not checked. */
 export const hasMoreTenants = signal(false);
 export const attentionCount = computed(() => (concernGroups.value === null ? 0 : countOf(concernGroups.value)));
 
@@ -34,7 +35,7 @@ export function refreshAttention(): Promise<void> {
   return loading;
 }
 
-/** Starts the first check at once, for pages that show its results. */
+/** Starts the first check immediately, for pages that show its results. */
 export function useAttention(): void {
   useEffect(() => {
     if (concernGroups.value === null) void refreshAttention();
@@ -42,6 +43,7 @@ export function useAttention(): void {
 }
 
 export function startAttention(): void {
+  onRecovery(() => void refreshAttention());
   setTimeout(() => void refreshAttention(), FIRST_AFTER_MS);
   setInterval(() => {
     if (!document.hidden && liveState.value !== 'paused') void refreshAttention();

@@ -1,19 +1,19 @@
-/** Something that needs attention: what it is, why, and what happens next. */
+/** A concern is something that needs attention: what it is, the reason, and what happens next. */
 import type { Job, OverdueJob } from '@tidemark/core/portable';
 import type { Tenant } from '../live/tenant.ts';
 import type { IconName } from '../parts/icons.tsx';
 
 export interface Concern {
-  /** Stable while the concern lasts. */
+  /** An id that stays the same while the concern lasts. */
   id: string;
   title: string;
-  /** The address of its details. */
+  /** The address of a page with details. */
   href?: string;
   detail?: string;
   tone: 'bad' | 'warn' | 'quiet';
   why: string;
   next: string;
-  /** The command line that fixes it or shows more. */
+  /** The command line that fixes the concern or shows more about it. */
   command: string;
   /** A failed job that can be requeued here. */
   dead?: { job: Job; tenant: Tenant };
@@ -31,7 +31,7 @@ export interface ConcernGroup {
   error?: unknown;
 }
 
-/** Counts the concerns for the navigation, without informational ones. */
+/** Counts the concerns for the navigation. Informational concerns do not count. */
 export function countOf(groups: readonly ConcernGroup[]): number {
   return groups.flatMap(({ concerns }) => concerns).filter(({ tone }) => tone !== 'quiet').length;
 }

@@ -4,7 +4,7 @@ import { ask } from '../live/http.ts';
 import { tidemarkLine } from '../parts/command-line.tsx';
 import type { Concern } from './concern.ts';
 
-/** How long to cache the result: the doctor's checks are expensive. */
+/** How long to cache the result, because the doctor's checks are expensive. */
 const KEPT_MS = 600_000;
 
 let last: { at: number; concerns: Concern[] } | undefined;
@@ -14,7 +14,7 @@ export async function doctorConcerns(signal: AbortSignal): Promise<Concern[]> {
   const concerns = await ask('GET /v1/doctor', { signal }).then(
     ({ findings }) => findings.filter(({ status }) => status !== 'ok').map(concernOf),
     (error: unknown) => {
-      // Only operators can change settings.
+      // Not available to tenants, because only operators can change settings.
       if (isTidemarkError(error, 'FORBIDDEN')) return [];
       throw error;
     },

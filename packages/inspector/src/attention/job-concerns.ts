@@ -9,7 +9,7 @@ import { counted } from '../parts/numbers.ts';
 import { hrefOf } from '../shell/router.ts';
 import type { Concern } from './concern.ts';
 
-/** How long a job may go without an update or a worker before it is listed. */
+/** How long a job may go without an update, or without a worker, before it is listed. */
 const THRESHOLD = '5m';
 const MOST = 200;
 /** The maximum number of overdue jobs per type that the server returns. */
@@ -56,7 +56,7 @@ function deadConcern(job: Job, tenant: Tenant): Concern {
   return { ...concernOf(job, tenant, 'bad'), command, dead: { job, tenant } };
 }
 
-/** A queue without workers is one concern for all its jobs. */
+/** Returns one concern for all jobs of a queue without workers. */
 function untakenConcern(overdue: readonly OverdueJob[], tenant: Tenant): Concern {
   const { taskType } = overdue[0]!.job;
   const oldest = Math.min(...overdue.map(({ job }) => job.updatedAt));

@@ -1,10 +1,10 @@
-/** The time of the reader's last visit, to show what failed since then. A tab keeps its value while it is open. */
+/** The time of the reader's last visit, to show the failures since then. A tab keeps its value while it is open. */
 import { signal } from '@preact/signals';
 
 const LAST_SEEN = 'tidemark.last-seen';
 const SINCE = 'tidemark.since';
 
-/** Milliseconds since the epoch; the current time on the first visit. */
+/** The time of the last visit in milliseconds since the epoch. On the first visit, the current time. */
 export const newsSince = signal(storedSince());
 
 function storedSince(): number {

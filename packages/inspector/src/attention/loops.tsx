@@ -7,7 +7,7 @@ import { counted, countText } from '../parts/numbers.ts';
 import { Pair } from '../parts/pair.tsx';
 import { Time } from '../parts/times.tsx';
 
-/** The server's report; only `running` is set if the server runs no loops. */
+/** The server's report. Only `running` is set if the server runs no loops. */
 interface LoopsReport {
   running: boolean;
   projector?: { lagMs: number | null; holes: number; resyncs: number; damagedRuns: number; invalidEvents: number };
@@ -15,14 +15,14 @@ interface LoopsReport {
   deadLetters?: number | null;
 }
 
-/** Above this the server raises an alert. */
+/** The lag above which the server raises an alert. */
 const LAG_HIGH_MS = 5_000;
 
 async function loopsReport(signal: AbortSignal): Promise<LoopsReport | null> {
   try {
     return (await ask('GET /v1/loops', { signal })) as LoopsReport;
   } catch (error) {
-    // Not available to non-operators or on servers of version 0.1.
+    // The report is not available to callers other than operators, or on servers of version 0.1.
     if (isTidemarkError(error, 'FORBIDDEN', 'UNSUPPORTED', 'NOT_FOUND')) return null;
     throw error;
   }
@@ -45,7 +45,7 @@ export function Loops() {
           </Pair>
         </dl>
       ) : (
-        <p class="quiet">This server runs no projector and no sweeper; another process may.</p>
+        <p class="quiet">This server does not run a projector or a sweeper; another process may.</p>
       )}
     </section>
   );

@@ -1,4 +1,4 @@
-/** Pauses that expire soon, unanswered or answered but not resumed. */
+/** Pauses that expire soon and are either unanswered, or answered but not resumed. */
 import type { PauseInfo, SteeringEvent } from '@tidemark/core/portable';
 import { isOpen, readDecisions, readPauses } from '../agents/pauses.ts';
 import type { Tenant } from '../live/tenant.ts';

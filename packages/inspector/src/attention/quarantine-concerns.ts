@@ -14,7 +14,7 @@ export async function quarantineConcerns(signal: AbortSignal): Promise<Concern[]
     detail: run.tenantId,
     href: hrefOfRun(run),
     tone: 'bad',
-    why: `Damaged from event ${run.fromSeq} on: ${run.reason}.`,
+    why: `Damaged from event ${run.fromSeq} onwards: ${run.reason}.`,
     next: 'Feeds, subscriptions and snapshots skip it from that event on. Repair it, for example from a backup, then release it.',
     command: tidemarkLine('quarantine release', [run.runId], run.tenantId),
   }));

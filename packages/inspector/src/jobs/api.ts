@@ -3,7 +3,7 @@ import type { Job, JobRef, ListedJobState, OverdueJob, Page, RecoveredJob } from
 import { ask } from '../live/http.ts';
 import type { Tenant } from '../live/tenant.ts';
 
-/** In the order in which a job passes through them. */
+/** The states in the order in which a job passes through them. */
 export const LISTED_STATES: readonly ListedJobState[] = [
   'delayed',
   'pending',
@@ -51,12 +51,12 @@ export function requeueJob({ taskType, taskId }: JobRef, requestId: string, tena
   });
 }
 
-/** Recovers this job as a sweep would, unless it has changed since it was read. */
+/** Recovers this job in the same way as a sweep, unless the job has changed since it was read. */
 export function recoverJob(overdue: OverdueJob, requestId: string, tenant: Tenant): Promise<RecoveredJob> {
   return ask('POST /v1/job-recoveries', { query: { tenant }, body: { overdue, requestId } });
 }
 
-/** Safe to retry: cancelling an ended job changes nothing. */
+/** Safe to retry, because cancelling an ended job changes nothing. */
 export function cancelJob({ taskType, taskId }: JobRef, tenant: Tenant): Promise<Job> {
   return ask('POST /v1/jobs/{taskType}/{taskId}/cancel', { params: { taskType, taskId }, query: { tenant }, body: {} });
 }

@@ -1,4 +1,4 @@
-/** The jobs of each state, read again when a job changes. */
+/** The jobs of each state. They are read again when a job changes. */
 import type { Job, ListedJobState, Page } from '@tidemark/core/portable';
 import { encodeSegment } from '@tidemark/wire';
 import { useEffect, useRef } from 'preact/hooks';
@@ -15,7 +15,7 @@ const RELOAD_DELAY_MS = 700;
 
 export type Board = ReadonlyMap<ListedJobState, Page<Job>>;
 
-/** The board of a tenant, for all types or one. */
+/** Returns the board of a tenant, for all job types or for a single type. */
 export function useBoard(taskType: string | undefined, tenant: Tenant): Resource<Board> {
   const key = JSON.stringify([tenant, taskType]);
   const board = useResource(key, (signal) => readBoard(taskType, tenant, signal));

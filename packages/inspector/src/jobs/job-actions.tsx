@@ -63,7 +63,7 @@ export function JobActions({ job, tenant, onDone }: JobActionsProps) {
           Cancel
         </button>
       )}
-      {action.error.value !== undefined && !isAsking && <Failure error={action.error.value} onRetry={action.again} />}
+      {action.error.value !== undefined && !isAsking && <Failure error={action.error.value} onRepeat={action.again} />}
       {isAsking && (
         <Confirm
           title="Cancel the job"

@@ -20,7 +20,7 @@ import { TakeBack } from './take-back.tsx';
 interface JobPanelProps {
   name: JobRef;
   tenant: Tenant;
-  /** The job as shown on the board; absent if it is not on the board. */
+  /** The job as shown on the board. Absent if the board does not show it. */
   shown: Job | undefined;
   onChange(): void;
 }
@@ -29,7 +29,7 @@ export function JobPanel({ name, tenant, shown, onChange }: JobPanelProps) {
   const { data, error, reload } = useResource('job', async (signal) => shown ?? getJob(name, tenant, signal));
   useEffect(() => {
     if (shown && shown.revision >= (data.value?.revision ?? 0)) data.value = shown;
-    // The job is no longer on the part of the board that is shown.
+    // The part of the board that is shown no longer contains the job.
     else if (!shown && data.value) reload();
   }, [shown]);
   const job = data.value;

@@ -11,7 +11,7 @@ export function outlookOf(job: Job, now: number): Outlook {
   const { state, taskType, worker = 'its worker', timeoutAt, runAt, error } = job;
   if (state === 'pending' && runAt !== undefined && runAt > now)
     return {
-      // A parked job keeps the error of an earlier attempt.
+      // A parked job still has the error of an earlier attempt.
       why: `It is scheduled for later.${error === undefined ? '' : ` The last attempt that failed: ${error}`}`,
       next: `Workers of ${taskType} can claim it in ${durationText(runAt - now)}.`,
     };

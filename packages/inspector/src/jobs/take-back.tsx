@@ -1,4 +1,4 @@
-/** Takes a job back from an unresponsive worker, as the next sweep would. */
+/** Takes a job back from an unresponsive worker, in the same way as the next sweep would. */
 import type { Job, OverdueJob, RecoveredJob } from '@tidemark/core/portable';
 import { useAction } from '../live/action.ts';
 import type { Tenant } from '../live/tenant.ts';
@@ -39,7 +39,7 @@ export function TakeBack({ overdue, tenant, onDone }: TakeBackProps) {
         <Icon name="reload" />
         Take it back now
       </button>
-      {action.error.value !== undefined && <Failure error={action.error.value} onRetry={action.again} />}
+      {action.error.value !== undefined && <Failure error={action.error.value} onRepeat={action.again} />}
     </>
   );
 }

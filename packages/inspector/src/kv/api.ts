@@ -19,11 +19,13 @@ export async function findRecord(key: string, tenant: Tenant, signal: AbortSigna
   return items[0] ?? null;
 }
 
-/** A conditional write on a revision; 0 means that the record must not exist. */
+/** A write on the condition that the record has a revision. 0 means that the record must not exist. */
 export interface RecordWrite {
   expectedRevision: number;
-  /** `null` removes a field; a record without fields is deleted. */
+  /** `null` removes a field. A record without fields is deleted. */
   set: Record<string, WireBytes | null>;
+  /** Names of fields to encrypt in storage. */
+  sealed?: string[];
   requestId: string;
 }
 

@@ -57,7 +57,7 @@ export function Conflict({ base, theirs, set, action, onWrite, onTakeTheirs, onB
           })}
         </tbody>
       </table>
-      {action.error.value !== undefined && <Failure error={action.error.value} onRetry={action.again} />}
+      {action.error.value !== undefined && <Failure error={action.error.value} onRepeat={action.again} />}
       <div class="card-tools">
         <button type="button" onClick={onTakeTheirs}>
           Keep theirs

@@ -1,11 +1,12 @@
-/** Formats the bytes of a field as text, JSON, number, time, hex or base64. */
+/** Formats the bytes of a field as text, JSON, number, time, hex, base64, or a value that an adapter stored. */
 import { base64Of, bytesOfWire, type WireBytes } from '@tidemark/wire';
+import { adapterValueOf } from './adapter-values.ts';
 
-export const FORMS = ['text', 'JSON', 'number', 'time', 'hex', 'base64'] as const;
+export const FORMS = ['adapter', 'text', 'JSON', 'number', 'time', 'hex', 'base64'] as const;
 export type Form = (typeof FORMS)[number];
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
-/** Ten digits: times from 2001 to 2286, unlikely to be a count. */
+/** Ten digits are shown as a time between 2001 and 2286, because such a number is unlikely to be a count. */
 const SECONDS = /^[1-9]\d{9}(\.\d+)?$/;
 const MILLISECONDS = /^[1-9]\d{12}$/;
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
@@ -18,6 +19,7 @@ export function isSame(one: WireBytes | undefined, other: WireBytes | undefined)
 
 /** Returns the formats that fit the value, the most specific first. */
 export function formsOf(value: WireBytes): Form[] {
+  if (adapterValueOf(value) !== undefined) return ['adapter', 'hex', 'base64'];
   if (!('text' in value)) return ['hex', 'base64'];
   const { text } = value;
   const fitting: Form[] = [];
@@ -46,9 +48,10 @@ export function millisOf(text: string): number | null {
 
 /** Returns the value as text in a format. JSON and times are rendered by the view. */
 export function textIn(form: Form, value: WireBytes): string {
+  if (form === 'adapter') return JSON.stringify(adapterValueOf(value));
   if (form === 'hex') return hexOf(bytesOfWire(value));
   if (form === 'base64' || !('text' in value)) return 'base64' in value ? value.base64 : base64Of(bytesOfWire(value));
-  // Beyond 2^53 only the digits themselves are exact.
+  // Numbers above 2^53 are shown as their digits, because a double would not be exact.
   const isExact = form === 'number' && Number.isSafeInteger(Math.trunc(Number(value.text)));
   return isExact ? COUNT.format(Number(value.text)) : value.text;
 }

@@ -1,4 +1,4 @@
-/** Deletes a record after its key was typed, unless the record has changed since it was shown. */
+/** Deletes a record once its key has been typed, unless the record has changed since it was shown. */
 import { TidemarkError } from '@tidemark/core/portable';
 import type { WireRecord } from '@tidemark/wire';
 import { useRef } from 'preact/hooks';
@@ -21,7 +21,7 @@ interface DeleteProps {
 }
 
 export function DeleteRecord({ name, tenant, record: current, onClose, onWritten }: DeleteProps) {
-  // Deletes only the revision that was shown when the dialog opened.
+  // Only the revision that was shown when the dialog opened is deleted.
   const record = useRef(current).current;
   const action = useAction();
   const confirm = () => {

@@ -1,10 +1,10 @@
-/** The edited fields of a record, compared with the fields when editing began. */
+/** The edited fields of a record, compared with the fields that it had when editing began. */
 import type { WireBytes, WireRecord } from '@tidemark/wire';
 import { isSame } from './decoders.ts';
 
 export interface DraftField {
   name: string;
-  /** Bytes that are not valid text are edited as base64. */
+  /** The form in which the value is edited. Bytes that are not valid text are edited as base64. */
   form: 'text' | 'base64';
   content: string;
   isRemoved: boolean;
@@ -29,7 +29,7 @@ function wireOf({ form, content }: DraftField): WireBytes {
   return form === 'text' ? { text: content } : { base64: content };
 }
 
-/** Returns the fields that differ from the base. Unchanged fields are left out, so that concurrent changes are kept. */
+/** Returns the fields that differ from the base. Unchanged fields are omitted, so that concurrent changes are kept. */
 export function changesOf(draft: readonly DraftField[], base: WireRecord['fields']): Record<string, WireBytes | null> {
   const changes = draft.flatMap((field): [string, WireBytes | null][] => {
     if (field.isRemoved) return Object.hasOwn(base, field.name) ? [[field.name, null]] : [];
@@ -37,6 +37,14 @@ export function changesOf(draft: readonly DraftField[], base: WireRecord['fields
     return isSame(known, wireOf(field)) ? [] : [[field.name, wireOf(field)]];
   });
   return Object.fromEntries(changes);
+}
+
+/**
+ * Returns the names of changed fields that were sealed. Without the option `sealed`, the write would store them in
+ * plain form.
+ */
+export function sealedIn(changes: Record<string, WireBytes | null>, { sealed = [] }: WireRecord): string[] {
+  return sealed.filter((name) => Object.hasOwn(changes, name) && changes[name] !== null);
 }
 
 /** Returns why a draft is invalid, or `null` if it is valid. */

@@ -9,7 +9,13 @@ import { type Form, formsOf, jsonOf, millisOf, textIn } from './decoders.ts';
 
 const FIRST_CHARACTERS = 2_000;
 
-export function FieldTable({ fields, changed }: { fields: WireRecord['fields']; changed: ReadonlySet<string> }) {
+interface FieldTableProps {
+  fields: WireRecord['fields'];
+  sealed: WireRecord['sealed'];
+  changed: ReadonlySet<string>;
+}
+
+export function FieldTable({ fields, sealed, changed }: FieldTableProps) {
   return (
     <table class="fields">
       <thead>
@@ -21,20 +27,35 @@ export function FieldTable({ fields, changed }: { fields: WireRecord['fields']; 
       </thead>
       <tbody>
         {Object.entries(fields).map(([name, value]) => (
-          <FieldRow key={name} name={name} value={value} isChanged={changed.has(name)} />
+          <FieldRow
+            key={name}
+            name={name}
+            value={value}
+            isSealed={sealed?.includes(name) === true}
+            isChanged={changed.has(name)}
+          />
         ))}
       </tbody>
     </table>
   );
 }
 
-function FieldRow({ name, value, isChanged }: { name: string; value: WireBytes; isChanged: boolean }) {
+interface FieldRowProps {
+  name: string;
+  value: WireBytes;
+  isSealed: boolean;
+  isChanged: boolean;
+}
+
+function FieldRow({ name, value, isSealed, isChanged }: FieldRowProps) {
   const forms = formsOf(value);
   const [wanted, setWanted] = useState<Form | null>(null);
   const form = wanted !== null && forms.includes(wanted) ? wanted : forms[0]!;
   return (
     <tr class={isChanged ? 'just-changed' : undefined}>
-      <th scope="row">{name}</th>
+      <th scope="row">
+        {name} {isSealed && <span class="quiet">sealed</span>}
+      </th>
       <td>
         <Value form={form} value={value} name={name} />
       </td>
@@ -60,7 +81,7 @@ function FieldRow({ name, value, isChanged }: { name: string; value: WireBytes; 
 function Value({ form, value, name }: { form: Form; value: WireBytes; name: string }) {
   const [isWhole, setWhole] = useState(false);
   const text = textIn(form, value);
-  if (form === 'JSON') return <JsonTree value={jsonOf(text)} label={`Field ${name}`} />;
+  if (form === 'JSON' || form === 'adapter') return <JsonTree value={jsonOf(text)} label={`Field ${name}`} />;
   const ms = form === 'time' ? millisOf(text) : null;
   if (ms !== null)
     return (

@@ -1,6 +1,6 @@
 /**
  * The keys under a prefix as a tree of their dot-separated names. A branch is read from the store when it is opened.
- * Its count is marked as incomplete until all its keys are read.
+ * The count of a branch is marked as incomplete until all keys of the branch have been read.
  */
 import { computed, signal } from '@preact/signals';
 import type { WireChange } from '@tidemark/wire';
@@ -8,7 +8,7 @@ import type { Tenant } from '../live/tenant.ts';
 import { scanRecords } from './api.ts';
 
 const PAGE = 1_000;
-/** The number of keys read before the reader has to ask for more. */
+/** The number of keys that are read before the user has to request more. */
 const CHUNK = 10_000;
 const CHANGED_MS = 2_500;
 const DEBOUNCE_MS = 200;
@@ -33,7 +33,7 @@ const UNREAD: Branch = { keys: new Set(), isWhole: false, isLoading: false };
 export class KvTree {
   readonly root: string;
   readonly #tenant: Tenant;
-  /** Replaced on each reload. */
+  /** Aborts the current requests. Replaced on each reload. */
   #asking = new AbortController();
   readonly #branches = signal<ReadonlyMap<string, Branch>>(new Map());
   readonly #open = signal<ReadonlySet<string>>(new Set());
@@ -157,7 +157,7 @@ export class KvTree {
         rows.push({ ...entry, depth });
         continue;
       }
-      // The last entry may continue beyond the keys read so far.
+      // The last entry may have further keys that have not been read.
       const own = this.#branches.value.get(entry.prefix);
       const isRead = own !== undefined && own.keys.size >= entry.count;
       const isWhole = isRead ? own.isWhole : branch.isWhole || at < entries.length - 1;

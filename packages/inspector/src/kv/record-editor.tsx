@@ -1,4 +1,4 @@
-/** Edits a record. Writes only on the revision that was read, and otherwise shows the conflict. */
+/** Edits a record. Writes only if the record still has the revision that was read. Otherwise shows the conflict. */
 import { useSignal } from '@preact/signals';
 import type { WireRecord } from '@tidemark/wire';
 import { useRef } from 'preact/hooks';
@@ -9,7 +9,7 @@ import { newId } from '../parts/ids.ts';
 import { Failure } from '../parts/states.tsx';
 import { writeRecord } from './api.ts';
 import { Conflict } from './conflict.tsx';
-import { changesOf, type DraftField, draftOf, flawOf, NEW_FIELD } from './draft.ts';
+import { changesOf, type DraftField, draftOf, flawOf, NEW_FIELD, sealedIn } from './draft.ts';
 
 interface EditorProps {
   name: string;
@@ -21,17 +21,18 @@ interface EditorProps {
 }
 
 export function RecordEditor({ name, tenant, record, onDone, onWritten }: EditorProps) {
-  // The form keeps the revision it started from, even when the record changes.
+  // The form keeps the revision with which it was opened, even when the record changes.
   const base = useRef(record).current;
   const draft = useSignal<DraftField[]>(draftOf(base.fields));
   const theirs = useSignal<WireRecord | null | undefined>(undefined);
   const action = useAction();
-  // If the record was deleted, all fields have to be written.
+  // If the record was deleted in the meantime, all fields have to be written.
   const set = changesOf(draft.value, theirs.value === null ? {} : base.fields);
   const flaw = flawOf(draft.value);
 
   const write = (expectedRevision: number) => {
-    const body = { expectedRevision, set, requestId: newId() };
+    const sealed = sealedIn(set, base);
+    const body = { expectedRevision, set, requestId: newId(), ...(sealed.length > 0 && { sealed }) };
     action.run(async () => {
       const { swapped, record: current } = await writeRecord(name, body, tenant);
       if (!swapped) {
@@ -83,7 +84,7 @@ export function RecordEditor({ name, tenant, record, onDone, onWritten }: Editor
           The record is now at revision {record.revision}; you started from {base.revision}.
         </p>
       )}
-      {action.error.value !== undefined && <Failure error={action.error.value} onRetry={action.again} />}
+      {action.error.value !== undefined && <Failure error={action.error.value} onRepeat={action.again} />}
       <div class="card-tools">
         <button
           type="submit"

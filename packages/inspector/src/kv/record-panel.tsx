@@ -30,7 +30,7 @@ interface PanelProps {
 
 interface Known {
   record: WireRecord | null;
-  /** When it expires, in milliseconds since the epoch. */
+  /** When the record expires, in milliseconds since the epoch. */
   expiresAt: number | undefined;
 }
 
@@ -119,7 +119,7 @@ export function RecordPanel({ name, tenant, topic }: PanelProps) {
                   JSON
                 </CopyButton>
               </div>
-              <FieldTable fields={record.fields} changed={changed.value} />
+              <FieldTable fields={record.fields} sealed={record.sealed} changed={changed.value} />
             </>
           )}
           {mode.value === 'delete' && (

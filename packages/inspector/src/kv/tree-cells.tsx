@@ -1,6 +1,7 @@
 /** One row of the key tree. */
 import type { ComponentChildren } from 'preact';
 import { messageOf } from '../live/http.ts';
+import { frameworkOfPrefix } from '../parts/frameworks.ts';
 import { Icon } from '../parts/icons.tsx';
 import { countText } from '../parts/numbers.ts';
 import type { TreeRow } from './kv-tree.ts';
@@ -8,7 +9,7 @@ import type { TreeRow } from './kv-tree.ts';
 const INDENT = 16;
 
 interface TreeCellsProps {
-  /** Absent for a row that was removed before the next rendering. */
+  /** The row. Absent if it was removed before the next rendering. */
   row: TreeRow | undefined;
   openKey: string | null;
   changed: ReadonlySet<string>;
@@ -37,6 +38,7 @@ export function TreeCells({ row, openKey, changed }: TreeCellsProps): { class?: 
       ),
     };
   const { prefix, name, isOpen, isWhole, count } = row;
+  const framework = frameworkOfPrefix(prefix);
   const hasChanged = !isOpen && [...changed].some((key) => key.startsWith(prefix));
   return {
     class: hasChanged ? 'just-changed' : '',
@@ -45,7 +47,7 @@ export function TreeCells({ row, openKey, changed }: TreeCellsProps): { class?: 
         <span role="gridcell" class="tree-name" style={indent} title={`${prefix}…`}>
           <Icon name={isOpen ? 'down' : 'right'} />
           <span class="unseen">{isOpen ? 'open' : 'closed'} </span>
-          {name}
+          {name} {framework !== null && <span class="quiet">{framework}</span>}
         </span>
         <span role="gridcell" class="number quiet">
           {isWhole ? countText(count) : `at least ${countText(count)}`}

@@ -1,4 +1,4 @@
-/** Requests to the server of this page. Failures throw the same errors as in any other client. */
+/** Requests to the server of this page. Failures throw the same errors as in other clients. */
 import { signal } from '@preact/signals';
 import { ERROR_CODES, TidemarkError } from '@tidemark/core/portable';
 import {
@@ -13,6 +13,7 @@ import {
   type RouteName,
   targetWith,
 } from '@tidemark/wire';
+import { noteAnswer, noteSilence } from './outage.ts';
 
 const STORAGE_KEY = 'tidemark.key';
 
@@ -35,10 +36,10 @@ export interface RequestOptions<Name extends RouteName> {
   signal?: AbortSignal;
 }
 
-/** Request options with the ids of the path, if it has any. */
+/** Request options. They include the ids in the path if the path has any. */
 type PathRequestOptions<Name extends RouteName> = RequestOptions<Name> & { params?: ParamsTo<Name> };
 
-/** Returns the address of a route. Leaves out undefined and empty parameters. */
+/** Returns the address of a route. Omits undefined and empty parameters. */
 export function addressOf<Name extends RouteName>(route: Name, { params, query }: PathRequestOptions<Name>): string {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== '');
   return targetWith(route, params).path + queryOf(Object.fromEntries(given));
@@ -74,11 +75,18 @@ export async function request<Name extends RouteName>(
     ...(signal ? { signal } : {}),
   }).catch((cause: unknown) => {
     if (signal?.aborted) throw cause;
+    noteSilence();
     throw new TidemarkError('UNAVAILABLE', 'The server does not answer', { cause });
   });
-  if (response.ok) return response;
+  if (response.ok) {
+    noteAnswer();
+    return response;
+  }
   if (response.status === 401) isSignInNeeded.value = true;
   const problem = await problemOfAnswer(response);
+  // While the server is down, a proxy in front of it responds with its own page.
+  if (problem || response.status < 502) noteAnswer();
+  else noteSilence();
   throw problem ? errorOfProblem(problem) : new TidemarkError('UNAVAILABLE', `The server answered ${response.status}`);
 }
 

@@ -1,4 +1,4 @@
-/** The state of the live stream; pressing it pauses or resumes. */
+/** Shows the state of the live stream. Pressing the badge pauses or resumes the stream. */
 import { Icon, type IconName } from '../parts/icons.tsx';
 import type { Tone } from '../parts/status.tsx';
 import { type LiveState, liveState, toggleLive } from './stream.ts';
@@ -17,7 +17,7 @@ export function LiveBadge() {
   return (
     <button type="button" class={`live-badge tone-${tone}`} title={`${means} (l)`} onClick={toggleLive}>
       <Icon name={icon} />
-      <span role="status">{state}</span>
+      <span role="status">{state === 'static' ? 'not live' : state}</span>
     </button>
   );
 }

@@ -1,12 +1,13 @@
-/** Data that a view loads from the server: loading, loaded or failed. */
+/** Data that a view loads from the server. It is loading, loaded or failed. */
 import { type Signal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
+import { useRecovery } from './outage.ts';
 
 export interface Resource<T> {
   readonly data: Signal<T | undefined>;
   readonly error: Signal<unknown>;
   readonly isLoading: Signal<boolean>;
-  /** Loads again; keeps the old data until the response arrives. */
+  /** Loads the data again. The old data stays until the response arrives. */
   readonly reload: () => void;
 }
 
@@ -46,12 +47,13 @@ class Loading<T> implements Resource<T> {
   }
 }
 
-/** Loads when the component is shown, and again when the key changes. */
+/** Loads data when the component is shown, and again when the key changes. */
 export function useResource<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Resource<T> {
   const loading = useMemo(() => new Loading(load), [key]);
   useEffect(() => {
     loading.reload();
     return () => loading.stop();
   }, [loading]);
+  useRecovery(loading.error.value !== undefined, loading.reload);
   return loading;
 }

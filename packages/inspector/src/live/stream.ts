@@ -15,6 +15,7 @@ import {
 } from '@tidemark/wire';
 import { useEffect } from 'preact/hooks';
 import { type RequestOptions, request } from './http.ts';
+import { onRecovery } from './outage.ts';
 
 export type LiveState = 'live' | 'connecting' | 'reconnecting' | 'paused' | 'static';
 
@@ -30,7 +31,7 @@ export interface Subscription {
   onReset?(): void;
 }
 
-/** Views often change together: the stream is opened once for all of them. */
+/** Views often change together, so the stream is opened once for all of them. */
 const DEBOUNCE_MS = 50;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 10_000;
@@ -74,6 +75,9 @@ export function toggleLive(): void {
 
 export function startStream(): void {
   let hiding: ReturnType<typeof setTimeout> | undefined;
+  onRecovery(() => {
+    if (connection.value === 'reconnecting') reopen(DEBOUNCE_MS);
+  });
   document.addEventListener('visibilitychange', () => {
     clearTimeout(hiding);
     if (document.hidden) hiding = setTimeout(() => hide(true), HIDDEN_MS);
@@ -113,7 +117,7 @@ async function keepOpen(signal: AbortSignal): Promise<void> {
         dispatch(event);
       }
     } catch {
-      // The badge shows it; missed items arrive after the stream is reopened.
+      // The badge shows the failure, and missed items arrive after the stream has been reopened.
     } finally {
       silence.stop();
     }

@@ -46,7 +46,7 @@ export function Confirm({ title, typed, command, does, action, onConfirm, onClos
             />
           </label>
         )}
-        {action.error.value !== undefined && <Failure error={action.error.value} onRetry={action.again} />}
+        {action.error.value !== undefined && <Failure error={action.error.value} onRepeat={action.again} />}
         <CommandLine line={command} />
         <div class="confirm-foot">
           <button type="submit" class="danger" disabled={!isReady || action.isBusy.value}>

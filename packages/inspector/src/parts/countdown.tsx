@@ -5,7 +5,7 @@ import { momentText, now } from './times.tsx';
 const SOON_MS = 60_000;
 
 interface CountdownProps {
-  /** Milliseconds since the epoch. */
+  /** The end of the countdown in milliseconds since the epoch. */
   until: number;
   /** The word shown after the time is over. */
   over: string;

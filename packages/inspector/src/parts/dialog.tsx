@@ -13,7 +13,7 @@ interface DialogProps {
 
 export function Dialog({ title, onClose, isBare, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  // Before the next paint, so that the dialog receives keys typed right after its shortcut.
+  // Called before the next paint, so that the dialog receives keys typed right after its shortcut.
   useLayoutEffect(() => dialog.current!.showModal(), []);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the browser closes a dialog on Escape.

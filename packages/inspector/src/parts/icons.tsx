@@ -39,7 +39,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** A decorative icon beside a text label. */
+/** A decorative icon next to a text label. */
 export function Icon({ name, class: className }: { name: IconName; class?: string }) {
   return (
     <svg

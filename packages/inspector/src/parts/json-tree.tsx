@@ -73,7 +73,7 @@ interface LineProps {
   tree: Tree;
   value: unknown;
   path: string;
-  /** Makes the line reachable with the Tab key, for lines without a button. */
+  /** Makes the line reachable with the Tab key. Used for lines without a button. */
   isStop?: boolean;
   children: ComponentChildren;
 }

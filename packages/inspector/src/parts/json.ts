@@ -5,7 +5,7 @@ export function pointerStep(path: string, name: string): string {
   return `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** Formats a value in one line of at most `most` characters, without serialising all of it. */
+/** Formats a value on one line of at most `most` characters, without serialising the whole value. */
 export function shortText(value: unknown, most: number): string {
   const text = write(value, most + 1);
   return text.length > most ? `${text.slice(0, most)}…` : text;
@@ -24,12 +24,12 @@ function write(value: unknown, most: number): string {
 
 export interface Difference {
   path: string;
-  /** `undefined` if the value was absent. */
+  /** The previous value; `undefined` if there was none. */
   before: unknown;
   after: unknown;
 }
 
-/** Returns every path whose value differs. An added or removed object is one difference. */
+/** Returns every path whose value differs. An object that was added or removed counts as one difference. */
 export function differences(before: unknown, after: unknown, path = ''): Difference[] {
   if (before === after) return [];
   if (!isContainer(before) || !isContainer(after) || Array.isArray(before) !== Array.isArray(after))

@@ -14,7 +14,7 @@ export class ListWindow {
   readonly #scrollTop = signal(0);
   readonly #viewHeight = signal(0);
   #element: HTMLElement | null = null;
-  /** Repeats the last scroll to a row, and the position it resulted in. */
+  /** Repeats the last scroll to a row. `#soughtTop` is the resulting position. */
   #seek: (() => void) | null = null;
   #soughtTop = 0;
 
@@ -53,7 +53,7 @@ export class ListWindow {
   attach(element: HTMLElement): () => void {
     this.#element = element;
     const measure = () => {
-      // The headings stay above the rows and reduce their height.
+      // The headings stay above the rows, so their height is subtracted.
       const headings = element.querySelector<HTMLElement>('.head')?.offsetHeight ?? 0;
       this.#viewHeight.value = element.clientHeight - headings;
       this.#scrollTop.value = element.scrollTop;
@@ -81,7 +81,7 @@ export class ListWindow {
     return this.inView.peek().last >= this.count.peek();
   }
 
-  /** Scrolls a row into view: to the middle, or as little as necessary. */
+  /** Scrolls a row into view, either to the middle or only as far as necessary. */
   scrollTo(index: number, align: 'middle' | 'nearest' = 'nearest'): void {
     const element = this.#element;
     if (!element) return;
@@ -103,7 +103,7 @@ export class ListWindow {
   }
 
   #scroll(element: HTMLElement, target: number): void {
-    // A list that has just grown is scrolled before it is rendered, so its height is set first.
+    // The height is set first, because a list that has just grown is scrolled before it is rendered.
     const spacer = element.querySelector<HTMLElement>('.spacer');
     if (spacer) spacer.style.height = `${this.height.peek()}px`;
     element.scrollTop = Math.max(0, target) / this.#pace.peek();

@@ -6,12 +6,12 @@ export function countText(count: number): string {
   return COUNT.format(count);
 }
 
-/** `1 event`, `2 events`. */
+/** Formats a count: `1 event`, `2 events`. */
 export function counted(count: number, noun: string): string {
   return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** `512 B`, `1.2 KB`, `3.4 MB`. */
+/** Formats a size: `512 B`, `1.2 KB`, `3.4 MB`. */
 export function sizeText(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
   if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(1)} KB`;

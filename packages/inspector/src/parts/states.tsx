@@ -1,12 +1,14 @@
 /** Placeholders for data: empty, loading or failed. */
+import { isTidemarkError } from '@tidemark/core/portable';
 import type { ComponentChildren } from 'preact';
 import { messageOf, remedyOf } from '../live/http.ts';
+import { useRecovery } from '../live/outage.ts';
 import { Icon, type IconName } from './icons.tsx';
 
 interface EmptyProps {
   icon: IconName;
   title: string;
-  /** True if it is the whole page, so that its title is the page's heading. */
+  /** True if the placeholder is the whole page. Its title is then the page's heading. */
   isPage?: boolean;
   children: ComponentChildren;
 }
@@ -36,15 +38,25 @@ export function NothingFits({ title, offer, onTake }: { title: string; offer: st
   );
 }
 
-export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+interface FailureProps {
+  error: unknown;
+  /** Reads the data again, when the user requests it and when an outage of the server ends. */
+  onRetry?: () => void;
+  /** Repeats a write. Called only when the user requests it. */
+  onRepeat?: () => void;
+}
+
+export function Failure({ error, onRetry, onRepeat }: FailureProps) {
+  useRecovery(isTidemarkError(error, 'UNAVAILABLE'), onRetry);
+  const again = onRetry ?? onRepeat;
   return (
     <div class="failure" role="alert">
       <Icon name="attention" />
       <div>
         <p>{messageOf(error)}</p>
         {remedyOf(error) && <p class="quiet">{remedyOf(error)}</p>}
-        {onRetry && (
-          <button type="button" class="small" onClick={onRetry}>
+        {again && (
+          <button type="button" class="small" onClick={again}>
             Try again
           </button>
         )}

@@ -1,4 +1,4 @@
-/** A status as icon, text and colour, so that none of them is needed alone. */
+/** Shows a status as icon, text and colour, so that no single one of them is required to recognise it. */
 import { Icon, type IconName } from './icons.tsx';
 
 export type Tone = 'good' | 'bad' | 'busy' | 'warn' | 'quiet';

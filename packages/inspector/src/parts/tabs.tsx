@@ -1,15 +1,15 @@
-/** Tabs; the address selects one. */
+/** Tabs. The address determines which tab is selected. */
 import type { ComponentChildren } from 'preact';
 import { useShortcuts } from '../shell/keys.ts';
 import { route, setQuery } from '../shell/router.ts';
 import { Icon, type IconName } from './icons.tsx';
 
 export interface Tab {
-  /** The value of `?tab=` in the address; the first tab needs none. */
+  /** The value of `?tab=` in the address. The first tab needs no value. */
   name: string;
   title: string;
   icon: IconName;
-  /** A count beside the title. */
+  /** A count next to the title. */
   count?: ComponentChildren;
   page(): ComponentChildren;
 }

@@ -1,6 +1,6 @@
 /**
  * An input for a value that is stored elsewhere, such as in the address. Keeps the typed text across renderings, and
- * calls `onText` when the input is committed, or with `asTyped` at every key.
+ * calls `onText` when the input is committed, or with `asTyped` on every keystroke.
  */
 import type { RefObject } from 'preact';
 import { useId, useState } from 'preact/hooks';

@@ -29,7 +29,7 @@ export function startClock(): void {
   }, TICK_MS);
 }
 
-/** Formats milliseconds since the epoch as RFC 3339; returns an out-of-range number unchanged. */
+/** Formats milliseconds since the epoch as RFC 3339. Returns an out-of-range number unchanged. */
 export function momentText(ms: number): string {
   const moment = new Date(ms);
   return Number.isNaN(moment.getTime()) ? String(ms) : moment.toISOString();

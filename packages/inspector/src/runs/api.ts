@@ -24,6 +24,7 @@ export interface RunsFilter {
   environmentId?: string;
   planId?: string;
   status?: RunStatus;
+  owner?: string;
   updatedAfter?: string;
 }
 
@@ -41,7 +42,7 @@ export function listRuns(
   return ask('GET /v1/runs', { query: { ...filter, ...page }, signal });
 }
 
-/** Lists damaged runs of all tenants or one. */
+/** Lists damaged runs of all tenants or of a single tenant. */
 export function listQuarantined(tenantId: string | undefined, limit: number, signal: AbortSignal) {
   return ask('GET /v1/quarantines', { query: { tenantId, limit }, signal });
 }
@@ -67,7 +68,7 @@ export async function fetchEvents(run: RunName, afterSeq: number, limit: number,
   return { events: (JSON.parse(text) as { items: RunEventRecord[] }).items, size: text.length };
 }
 
-/** Reads the first event, to find the tenant of a run; returns `null` if the run does not exist. */
+/** Reads the first event in order to find the tenant of a run. Returns `null` if the run does not exist. */
 export async function firstEvent(runId: string, signal: AbortSignal): Promise<RunEventRecord | null> {
   return (
     (await ask('GET /v1/runs/{runId}/events', { params: { runId }, query: { limit: 1 }, signal })).items[0] ?? null

@@ -5,11 +5,11 @@ export interface Attempt {
   stepId: string;
   attempt: number;
   status: StepStatus | 'PAUSED';
-  /** Milliseconds since the epoch, by the producer's clock. */
+  /** Milliseconds since the epoch, by the clock of the event's producer. */
   start: number;
-  /** `null` while it is running. */
+  /** The end of the attempt; `null` while it is running. */
   end: number | null;
-  /** The sequence of the event that started it; `null` if only the snapshot is known. */
+  /** The sequence of the event that started the attempt; `null` if only the snapshot is known. */
   seq: number | null;
   /** The error of a failed attempt. */
   error?: string;
@@ -17,7 +17,7 @@ export interface Attempt {
 
 const ENDS: Record<string, StepStatus> = { StepCompleted: 'SUCCESS', StepFailed: 'FAILED' };
 const TERMINAL = new Set(['RunCompleted', 'RunFailed', 'RunCancelled']);
-/** The lane for the times when the run was paused. */
+/** The lane for the times during which the run was paused. */
 const PAUSED_LANE = 'paused';
 
 /** Returns all attempts, with steps in the order in which they first started. */
@@ -32,7 +32,7 @@ export function attemptsOf(events: readonly RunEventRecord[]): Attempt[] {
   for (const event of events) {
     const at = Date.parse(event.emittedAt);
     const { eventType, stepId = '', runSeq: seq, logicalAttemptId: attempt } = event;
-    // The snapshot ignores an attempt that is not later than the previous one, too.
+    // Attempts that are not later than the previous one are ignored, as in the snapshot.
     if (eventType === 'StepStarted' && attempt > (lanes.get(stepId)?.at(-1)?.attempt ?? 0))
       lane(stepId).push({ stepId, attempt, status: 'RUNNING', start: at, end: null, seq });
     else if (eventType === 'StepSkipped')

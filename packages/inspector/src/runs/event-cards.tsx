@@ -1,4 +1,4 @@
-/** The opened events beside the list, most recently opened first. */
+/** The opened events next to the list, most recently opened first. */
 import type { RunEventRecord } from '@tidemark/core/portable';
 import { useResource } from '../live/resource.ts';
 import { CopyButton } from '../parts/copy.tsx';
@@ -15,7 +15,7 @@ import { lookOf, skewOf } from './event-kinds.ts';
 import { EventFlags } from './event-row.tsx';
 import type { Run } from './run.ts';
 
-/** The value of `?open=` when the reader has closed all events. */
+/** The value of `?open=` after the reader has closed all events. */
 export const NONE_OPEN = 'none';
 
 interface CardsProps {

@@ -1,4 +1,4 @@
-/** Event types: which change the state, which are failures, and their icons. */
+/** Event types: which of them change the state, which are failures, and their icons. */
 import type { LifecycleEventType, RunEventRecord } from '@tidemark/core/portable';
 import type { IconName } from '../parts/icons.tsx';
 import type { Tone } from '../parts/status.tsx';
@@ -23,7 +23,7 @@ export function lookOf(eventType: string): { icon: IconName; tone: Tone } {
   return isLifecycle(eventType) ? LOOKS[eventType] : { icon: 'dot', tone: 'quiet' };
 }
 
-/** True if the type changes the snapshot; any other type is custom. */
+/** Whether the type changes the snapshot. All other types are custom. */
 export function isLifecycle(eventType: string): eventType is LifecycleEventType {
   return Object.hasOwn(LOOKS, eventType);
 }
@@ -37,12 +37,12 @@ export function skewOf({ emittedAt, persistedAt }: RunEventRecord): number {
   return Date.parse(persistedAt) - Date.parse(emittedAt);
 }
 
-/** From this difference between the two clocks, an event is flagged. */
+/** An event is flagged if its two clocks differ by at least this much. */
 export const NOTABLE_SKEW_MS = 5_000;
 
 /**
- * Finds the cause of a failure among the last events of a run: a failed step that was not retried, else the failure of
- * the run. Returns `null` if there is none, or if it is further back.
+ * Finds the cause of a failure among the last events of a run: a failed step that was not retried, or otherwise the
+ * failure of the run. Returns `null` if these events contain no cause.
  */
 export function failureAmong(events: readonly RunEventRecord[]): RunEventRecord | null {
   const lastStart = new Map<string, number>();

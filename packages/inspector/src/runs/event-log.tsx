@@ -1,4 +1,4 @@
-/** The list of a run's events, with the opened events beside it. */
+/** The list of a run's events, with the opened events next to it. */
 import { computed, useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { copyText, notify, notifyFailure } from '../parts/copy.tsx';
@@ -18,10 +18,10 @@ import { LogSearch } from './log-search.ts';
 import type { RunTabProps } from './run-tab.ts';
 
 const ROW_HEIGHT = 28;
-const COLUMNS = ['Seq', 'Stored', 'Type', 'Step', 'Summary', 'Flags'];
-/** The maximum number of opened events; opening another closes the oldest. */
+const COLUMNS = ['Seq', 'Offset', 'Stored', 'Type', 'Step', 'Payload', 'Flags'];
+/** The maximum number of opened events. Opening another event closes the oldest one. */
 const MOST_OPEN = 6;
-/** Delays loading while the reader keeps scrolling. */
+/** A delay that prevents loading while the reader keeps scrolling. */
 const SETTLE_MS = 40;
 /** The page size when searching for the next failure. */
 const STRIDE = 1_000;
@@ -91,7 +91,7 @@ export function EventLog({ run, head, name }: RunTabProps) {
     if (event) await copyText(what === 'id' ? event.eventId : JSON.stringify(event, null, 2), `event ${what}`);
   }
 
-  // A run opens at its failure, or at its end.
+  // The log of a run opens at the run's failure, or else at its end.
   useLayoutEffect(() => list.scrollTo(Math.max(0, chosen), 'middle'), [list]);
   useEffect(() => {
     const { first, last } = list.rendered.value;
@@ -130,7 +130,11 @@ export function EventLog({ run, head, name }: RunTabProps) {
               typeof event === 'object' && isFailure(event) && 'failed',
             ];
             const className = classes.filter(Boolean).join(' ');
-            return { class: className, cells: <EventCells seq={seq} event={event} snapshot={run.snapshot.value} /> };
+            const { startedAt, snapshot } = run;
+            return {
+              class: className,
+              cells: <EventCells seq={seq} event={event} startedAt={startedAt.value} snapshot={snapshot.value} />,
+            };
           }}
         />
         <div class="list-foot">
@@ -147,7 +151,7 @@ export function EventLog({ run, head, name }: RunTabProps) {
   );
 }
 
-/** Returns the opened events in the address; by default, the failed event. */
+/** Returns the opened events in the address. Default: the failed event. */
 function openedSeqs(failedAt: number | null): number[] {
   const text = route.value.query.get('open') ?? String(failedAt ?? NONE_OPEN);
   return text
@@ -156,7 +160,7 @@ function openedSeqs(failedAt: number | null): number[] {
     .filter((seq) => Number.isSafeInteger(seq) && seq > 0);
 }
 
-/** Returns the next failure after a sequence, continuing from the first event at the end. */
+/** Returns the next failure after a sequence. At the end of the run, continues from the first event. */
 async function nextFailure(run: RunTabProps['run'], after: number): Promise<number | null> {
   const head = run.head.value ?? 0;
   const from = async (start: number, end: number) => {

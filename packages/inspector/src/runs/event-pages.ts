@@ -15,7 +15,7 @@ const RETRY_MS = 2_000;
 const MOST_AT_ONCE = 3;
 
 interface EventPage {
-  /** By sequence; a missing sequence was never written. */
+  /** Events by sequence. An event with a missing sequence was never written. */
   events: Map<number, RunEventRecord>;
   size: number;
 }
@@ -25,7 +25,7 @@ export type Absent = 'loading' | 'hole';
 
 export class EventPages {
   readonly #source: RunSource;
-  /** In order of last use. */
+  /** Pages in the order of their last use. */
   readonly #pages = new Map<number, EventPage>();
   readonly #fetching = new Map<number, AbortController>();
   #wanted: number[] = [];
@@ -38,7 +38,7 @@ export class EventPages {
     this.#source = source;
   }
 
-  /** Returns the event, or why there is none. */
+  /** Returns the event, or why it is absent. */
   at(seq: number): RunEventRecord | Absent {
     this.changes.value;
     const page = this.#pages.get(pageOf(seq));

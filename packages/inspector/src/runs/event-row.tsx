@@ -14,16 +14,22 @@ const SUMMARY_LENGTH = 120;
 interface EventCellsProps {
   seq: number;
   event: RunEventRecord | Absent;
+  /** When the first event of the run was stored; `null` if that is unknown. */
+  startedAt: number | null;
   snapshot: RunSnapshot | null;
 }
 
-export function EventCells({ seq, event, snapshot }: EventCellsProps) {
+export function EventCells({ seq, event, startedAt, snapshot }: EventCellsProps) {
   return (
     <>
       <span role="gridcell" class="number quiet">
         {countText(seq)}
       </span>
-      {typeof event === 'object' ? <EventColumns event={event} snapshot={snapshot} /> : <MissingEvent why={event} />}
+      {typeof event === 'object' ? (
+        <EventColumns event={event} startedAt={startedAt} snapshot={snapshot} />
+      ) : (
+        <MissingEvent why={event} />
+      )}
     </>
   );
 }
@@ -42,10 +48,13 @@ function MissingEvent({ why }: { why: Absent }) {
   );
 }
 
-function EventColumns({ event, snapshot }: { event: RunEventRecord; snapshot: RunSnapshot | null }) {
+function EventColumns({ event, startedAt, snapshot }: Omit<EventCellsProps, 'seq'> & { event: RunEventRecord }) {
   const { icon, tone } = lookOf(event.eventType);
   return (
     <>
+      <span role="gridcell" class="number quiet" title="Time since the first event of the run">
+        {startedAt === null ? '' : offsetText(Date.parse(event.persistedAt) - startedAt)}
+      </span>
       <span role="gridcell">
         <Time at={event.persistedAt} />
       </span>
@@ -67,7 +76,12 @@ function EventColumns({ event, snapshot }: { event: RunEventRecord; snapshot: Ru
   );
 }
 
-/** Returns the error of a failure, else the payload in one line. */
+/** Formats the time since the first event. */
+function offsetText(ms: number): string {
+  return `+${durationText(Math.max(0, ms))}`;
+}
+
+/** Returns the error of a failure, or otherwise the payload on one line. */
 function summaryOf({ payload }: RunEventRecord): string {
   if (payload === undefined || Object.keys(payload).length === 0) return '';
   const { errorCode, errorMessage } = payload;

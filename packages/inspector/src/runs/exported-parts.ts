@@ -31,7 +31,7 @@ function blobOf({ run, events }: RunPart): Blob {
 }
 
 function recordOf(event: ExportedEvent, { tenantId, runId }: RunPart['run']): RunEventRecord {
-  const { extra, payload, redaction, commitIndex: _, link: __, ...envelope } = event;
+  const { extra, payload, redaction, commitIndex: _, link: __, chainFormat: ___, life: ____, ...envelope } = event;
   return {
     ...(extra === null ? {} : (JSON.parse(extra) as object)),
     ...presentFields(envelope),

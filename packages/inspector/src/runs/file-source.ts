@@ -11,7 +11,7 @@ export interface RunFile {
   runId: string;
 }
 
-/** Indexes the lines of an exported run. Throws if the file is not one. */
+/** Indexes the lines of an exported run. Throws if the file is not an exported run. */
 export async function openRunFile(exported: Blob): Promise<RunFile> {
   const file = await eventLines(exported);
   const ends = await lineEnds(file);
@@ -61,7 +61,10 @@ function parse(line: string): Partial<RunEventRecord> | null {
 
 type ReadLines = (first: number, count: number) => Promise<{ events: RunEventRecord[]; size: number }>;
 
-/** Finds the line of the first event after a sequence: computed if no sequence is missing, else by binary search. */
+/**
+ * Returns a function that finds the line of the first event after a sequence. If no sequence is missing, the line is
+ * computed; otherwise it is found by binary search.
+ */
 function lineFinder(
   firstSeq: number,
   lastSeq: number,

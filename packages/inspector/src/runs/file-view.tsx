@@ -1,4 +1,4 @@
-/** Shows an exported run from a file, which is read in the browser and sent nowhere. */
+/** Shows an exported run from a file. The file is read in the browser and is not sent anywhere. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Icon } from '../parts/icons.tsx';

@@ -1,6 +1,6 @@
 /**
- * All events of a run, read once and kept without most of their payloads. From these the page computes the state after
- * any event, which event wrote each value, and the attempts of each step. Long runs are read only on request.
+ * All events of a run, read once and kept without most of their payloads. From the events the page computes the state
+ * after any event, the event that wrote each value, and the attempts of each step. Long runs are read only on request.
  */
 import { signal } from '@preact/signals';
 import { blameRun, type RunEventRecord, RunFold, type RunSnapshot } from '@tidemark/core/portable';
@@ -33,7 +33,7 @@ export class RunHistory {
     return this.#events;
   }
 
-  /** Reads the run to its end; after a failure, continues from where it stopped. */
+  /** Reads the run to its end. After a failure, continues from where the read stopped. */
   async read(): Promise<void> {
     if (this.#isReading || this.isWhole.value) return;
     this.#isReading = true;
@@ -46,7 +46,7 @@ export class RunHistory {
     this.#isReading = false;
   }
 
-  /** Adds a live event; reads missing events before it first. */
+  /** Adds a live event. If earlier events are missing, reads them first. */
   receive(event: RunEventRecord): void {
     this.#receivedTo = Math.max(this.#receivedTo, event.runSeq);
     if (!this.isWhole.value || event.runSeq <= this.readTo.value) return;

@@ -24,7 +24,7 @@ export class LogSearch {
     void this.#run();
   }
 
-  /** Checks a live event; reads missing events before it first. */
+  /** Checks a live event. If earlier events are missing, reads them first. */
   receive(event: RunEventRecord): void {
     this.#receivedTo = Math.max(this.#receivedTo, event.runSeq);
     if (!this.isDone.value || this.#stopping.signal.aborted) return;

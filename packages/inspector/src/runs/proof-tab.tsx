@@ -14,7 +14,7 @@ import type { Run } from './run.ts';
 import type { RunTabProps } from './run-tab.ts';
 
 const MOST_DIFFERENCES = 50;
-/** Fields that describe how the snapshot was built, not what the run did. */
+/** Fields that describe how the snapshot was built rather than what the run did. */
 const BOOKKEEPING_FIELDS = new Set(['projectedAt', 'version', 'freshness']);
 
 export function ProofTab({ run, head, name }: RunTabProps) {
@@ -74,7 +74,7 @@ function Pending({ error, onRetry }: { error: unknown; onRetry(): void }) {
 
 function ChainVerdict({ run, head, report }: { run: Run; head: number; report: VerifyReport }) {
   const { events, problem, summary } = report;
-  // A wrong stored snapshot does not affect the chain; the next panel shows it.
+  // A wrong stored snapshot does not affect the chain and is shown in the next panel.
   const ok = problem === undefined;
   // Events written after the check began are not holes.
   const holes = ok ? Math.max(0, Math.min(head, run.head.value ?? head) - events) : 0;

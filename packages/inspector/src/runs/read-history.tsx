@@ -1,4 +1,4 @@
-/** Reads a whole run for a view that needs it: automatically if it is short, else on request. */
+/** Reads a whole run for a view that needs all events: automatically if the run is short, otherwise on request. */
 import { useEffect } from 'preact/hooks';
 import { counted, countText } from '../parts/numbers.ts';
 import { Failure } from '../parts/states.tsx';
@@ -7,9 +7,9 @@ import { MOST_READ, READ_AT_ONCE, type RunHistory } from './history.ts';
 interface ReadHistoryProps {
   history: RunHistory;
   head: number;
-  /** Why the events are read, for the text of the button. */
+  /** Why the events are read, as text for the button. */
   purpose: string;
-  /** The text that describes what is shown until then. */
+  /** A text that describes what is shown until the events have been read. */
   meanwhile: string;
 }
 

@@ -3,6 +3,7 @@ import type { RunSnapshot } from '@tidemark/core/portable';
 import { useResource } from '../live/resource.ts';
 import { CopyButton, notifyFailure } from '../parts/copy.tsx';
 import { durationText } from '../parts/durations.ts';
+import { ADAPTERS_PREFIX, ownedName } from '../parts/frameworks.ts';
 import { Icon } from '../parts/icons.tsx';
 import { counted } from '../parts/numbers.ts';
 import { Failure } from '../parts/states.tsx';
@@ -31,6 +32,7 @@ export function RunHeader({ run, name }: { run: Run; name: RunName | undefined }
         <h1 title={runId}>{runId}</h1>
         {snapshot && <Status status={snapshot.status} />}
         {!name && <Mark tone="warn">from a file, read only</Mark>}
+        {runId.startsWith(ADAPTERS_PREFIX) && <OwnerMark key={runId} run={run} />}
         {name && <QuarantineMark key={`${name.tenantId} ${name.runId}`} name={name} />}
         <CopyButton text={runId} what="run id" />
         <button type="button" class="small" onClick={save}>
@@ -38,7 +40,7 @@ export function RunHeader({ run, name }: { run: Run; name: RunName | undefined }
           Export
         </button>
       </div>
-      {snapshot ? <Facts snapshot={snapshot} /> : <p class="facts quiet">Folding the state …</p>}
+      {snapshot ? <Facts snapshot={snapshot} /> : <p class="facts quiet">Computing the state …</p>}
       {run.snapshotError.value !== undefined && (
         <Failure error={run.snapshotError.value} onRetry={() => run.loadSnapshot()} />
       )}
@@ -46,7 +48,14 @@ export function RunHeader({ run, name }: { run: Run; name: RunName | undefined }
   );
 }
 
-/** Shows that the run is quarantined; nothing if it is not, or until that is known. */
+/** Shows the framework that owns the run, and the name that the run has there. */
+function OwnerMark({ run }: { run: Run }) {
+  const first = useResource('first event', () => run.pages.get(1)).data.value;
+  const owned = first?.labels === undefined ? null : ownedName({ labels: first.labels });
+  return owned && <Mark tone="quiet">{`${owned.owner} · ${owned.name}`}</Mark>;
+}
+
+/** Shows that the run is quarantined. Shows nothing if it is not, or until this is known. */
 function QuarantineMark({ name }: { name: RunName }) {
   const quarantine = useResource(`quarantine ${name.tenantId} ${name.runId}`, (signal) => quarantineOf(name, signal));
   const found = quarantine.data.value;

@@ -6,6 +6,6 @@ export interface RunTabProps {
   run: Run;
   /** The last sequence. */
   head: number;
-  /** The run on the server; absent for a run from a file. */
+  /** The name of the run on the server. Absent for a run from a file. */
   name?: RunName | undefined;
 }

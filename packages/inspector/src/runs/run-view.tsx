@@ -16,7 +16,7 @@ export function RunView({ ids: [runId = ''] }: { ids: string[] }) {
   return tenantId === null ? <FindTenant runId={runId} /> : <ServerRun key={tenantId} name={{ tenantId, runId }} />;
 }
 
-/** Finds the tenant if the address has none, which works if only one tenant has a run with this id. */
+/** Finds the tenant if the address contains none. This works if only one tenant has a run with this id. */
 function FindTenant({ runId }: { runId: string }) {
   const found = useResource(runId, (signal) => firstEvent(runId, signal));
   if (found.error.value !== undefined) return <NoRun runId={runId} error={found.error.value} />;

@@ -19,8 +19,10 @@ export class Run {
   /** Why the run or its snapshot cannot be loaded. */
   readonly error = signal<unknown>(undefined);
   readonly snapshotError = signal<unknown>(undefined);
-  /** The sequence of the event that caused a failure; `null` if there is none among the last events. */
+  /** The sequence of the event that caused a failure; `null` if the last events contain no such event. */
   readonly failedAt = signal<number | null>(null);
+  /** When the first event was stored, in milliseconds since the epoch; `null` until it is known. */
+  readonly startedAt = signal<number | null>(null);
   readonly #closing = new AbortController();
   readonly #listeners = new Set<(event: RunEventRecord) => void>();
   #refreshing: ReturnType<typeof setTimeout> | undefined;
@@ -44,7 +46,7 @@ export class Run {
     }, SNAPSHOT_DELAY_MS);
   }
 
-  /** Calls the listener for each live event; returns a function that unsubscribes. */
+  /** Calls the listener for each live event. Returns a function that unsubscribes. */
   onEvent(listener: (event: RunEventRecord) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -67,14 +69,21 @@ export class Run {
     this.history.close();
   }
 
+  /** If this fails, the time of the first event is unknown and rows show no offset. */
+  async #readStart(signal: AbortSignal): Promise<void> {
+    const { events } = await this.source.read(0, 1, signal).catch(() => ({ events: [] }));
+    if (events[0]) this.startedAt.value = Date.parse(events[0].persistedAt);
+  }
+
   async #open(): Promise<void> {
     const { signal } = this.#closing;
     try {
       const head = await this.source.head(signal);
       if (head > 0) this.failedAt.value = failureAmong(await this.pages.readEnd(head))?.runSeq ?? null;
       this.head.value = head;
-      // Not awaited: folding the state of a long run takes a while, and its events can be shown before.
+      // Not awaited, because computing the state of a long run takes a while and its events can already be shown.
       if (head > 0) void this.loadSnapshot();
+      if (head > 0) void this.#readStart(signal);
     } catch (error) {
       if (!signal.aborted) this.error.value = error;
     }

@@ -5,6 +5,7 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useResource } from '../live/resource.ts';
 import { useTopic } from '../live/stream.ts';
+import { FRAMEWORKS } from '../parts/frameworks.ts';
 import { Icon } from '../parts/icons.tsx';
 import { countText } from '../parts/numbers.ts';
 import { Status } from '../parts/status.tsx';
@@ -77,6 +78,24 @@ export function RunsFilterBar({ filter, rows, search }: FilterBarProps) {
             ))}
           </select>
         </label>
+        <label>
+          <span class="unseen">Framework that owns the runs</span>
+          <select
+            class={filter.owner ? 'set' : undefined}
+            value={filter.owner}
+            onChange={(event) => changeFilter({ owner: event.currentTarget.value })}
+          >
+            <option value="">own runs</option>
+            {Object.entries(FRAMEWORKS)
+              .filter(([, { runs }]) => runs !== undefined)
+              .map(([name, { title, runs }]) => (
+                <option key={name} value={name}>
+                  {title} {runs}
+                </option>
+              ))}
+            <option value="any">all</option>
+          </select>
+        </label>
         {isFiltered && (
           <button type="button" class="bare" onClick={() => changeFilter(NO_FILTER)}>
             <Icon name="close" /> Clear
@@ -87,7 +106,10 @@ export function RunsFilterBar({ filter, rows, search }: FilterBarProps) {
   );
 }
 
-/** Shows the count of each status under the other filters. Ignores the text, which the server cannot filter by. */
+/**
+ * Shows the number of runs per status under the other filters. Ignores the text, because the server cannot filter by
+ * text.
+ */
 function StatusBar({ filter }: { filter: FilterQuery }) {
   const others = { ...filter, status: '', q: '' };
   const counts = useResource(JSON.stringify(others), (signal) => countByStatus(others, signal));

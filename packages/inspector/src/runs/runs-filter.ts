@@ -1,5 +1,5 @@
 /** The filter of the list of runs, kept in the address so that a filtered list can be shared. */
-import type { RunStatus, RunSummary } from '@tidemark/core/portable';
+import { ANY_OWNER, OWNER_LABEL, type RunStatus, type RunSummary } from '@tidemark/core/portable';
 import { type RouteQuery, route, setQuery } from '../shell/router.ts';
 import { type RunsFilter, STATUS_CHOICES } from './api.ts';
 
@@ -10,13 +10,15 @@ export const SPANS: Readonly<Record<string, { title: string; ms: number }>> = {
   '7d': { title: 'last 7 days', ms: 604_800_000 },
 };
 
-/** The filter in the address: `?tenant=&project=&environment=&plan=&status=&since=&q=`. */
+/** The filter in the address: `?tenant=&project=&environment=&plan=&status=&owner=&since=&q=`. */
 export interface FilterQuery {
   tenant: string;
   project: string;
   environment: string;
   plan: string;
   status: string;
+  /** The adapter whose runs are shown. Empty for runs without an adapter, `any` for all runs. */
+  owner: string;
   since: string;
   q: string;
 }
@@ -32,6 +34,7 @@ export function filterQuery(): FilterQuery {
     environment: read('environment'),
     plan: read('plan'),
     status: read('status'),
+    owner: read('owner'),
     since: read('since'),
     q: read('q'),
   };
@@ -47,12 +50,13 @@ export const NO_FILTER: FilterQuery = {
   environment: '',
   plan: '',
   status: '',
+  owner: '',
   since: '',
   q: '',
 };
 
-/** Returns the part of the filter that the server applies; the text is matched in the browser. */
-export function serverFilter({ tenant, project, environment, plan, status, since }: FilterQuery): RunsFilter {
+/** Returns the part of the filter that the server applies; the browser matches the text. */
+export function serverFilter({ tenant, project, environment, plan, status, owner, since }: FilterQuery): RunsFilter {
   const span = SPANS[since];
   const known = STATUS_CHOICES.find((it) => it === status);
   return {
@@ -61,6 +65,7 @@ export function serverFilter({ tenant, project, environment, plan, status, since
     ...(environment && { environmentId: environment }),
     ...(plan && { planId: plan }),
     ...(known && { status: known }),
+    ...(owner && { owner }),
     ...(span && { updatedAfter: new Date(Date.now() - span.ms).toISOString() }),
   };
 }
@@ -75,7 +80,7 @@ export function hasText(run: RunSummary, text: string): boolean {
 
 /** Returns whether a live run matches the filter. */
 export function isShown(run: RunSummary, filter: FilterQuery): boolean {
-  const { tenantId, projectId, environmentId, planId, status, updatedAfter } = serverFilter(filter);
+  const { tenantId, projectId, environmentId, planId, status, owner, updatedAfter } = serverFilter(filter);
   const is = (wanted: string | undefined, value: string) => wanted === undefined || wanted === value;
   return (
     is(tenantId, run.tenantId) &&
@@ -83,6 +88,7 @@ export function isShown(run: RunSummary, filter: FilterQuery): boolean {
     is(environmentId, run.environmentId) &&
     is(planId, run.planId) &&
     is(status, run.status as RunStatus) &&
+    (owner === ANY_OWNER || owner === run.labels[OWNER_LABEL]) &&
     (updatedAfter === undefined || run.updatedAt >= updatedAfter) &&
     hasText(run, filter.q)
   );

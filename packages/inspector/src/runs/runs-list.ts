@@ -1,6 +1,6 @@
 /**
  * The list of runs while it is shown. Rows never move: changed runs are updated in place, and new runs wait until the
- * reader shows them.
+ * reader shows them. In an empty list, the first run appears at once.
  */
 import { signal } from '@preact/signals';
 import type { RunSummary } from '@tidemark/core/portable';
@@ -8,7 +8,7 @@ import { listRuns } from './api.ts';
 import { type FilterQuery, hasText, isShown, serverFilter } from './runs-filter.ts';
 
 const PAGE = 200;
-/** A text search reads larger pages, up to this many before the reader has to continue it. */
+/** A text search reads larger pages, and at most this many of them before the reader has to continue the search. */
 const SEARCH_PAGE = 1_000;
 const SEARCH_PAGES = 20;
 
@@ -51,8 +51,10 @@ export class RunsList {
   receive(run: RunSummary): void {
     const at = this.#indexes.get(nameOf(run));
     if (at !== undefined) this.rows.value = this.rows.value.with(at, run);
-    else if (isShown(run, this.#filter))
-      this.waiting.value = [run, ...this.waiting.value.filter((it) => nameOf(it) !== nameOf(run))];
+    else if (!isShown(run, this.#filter)) return;
+    // An empty list has no rows that could move.
+    else if (this.rows.value.length === 0 && this.isComplete.value) this.#show([run]);
+    else this.waiting.value = [run, ...this.waiting.value.filter((it) => nameOf(it) !== nameOf(run))];
   }
 
   /** Reads the runs that changed while the stream was interrupted. */
@@ -71,7 +73,7 @@ export class RunsList {
     this.#asking.abort();
   }
 
-  /** Loads a page and returns whether there is another. */
+  /** Loads a page. Returns whether there is another page. */
   async #loadPage(): Promise<boolean> {
     const limit = this.#filter.q === '' ? PAGE : SEARCH_PAGE;
     const page = { limit, cursor: this.#cursor };

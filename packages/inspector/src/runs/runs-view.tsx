@@ -3,6 +3,7 @@ import type { RunSummary } from '@tidemark/core/portable';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useTopic } from '../live/stream.ts';
 import { durationText } from '../parts/durations.ts';
+import { ownedName } from '../parts/frameworks.ts';
 import { counted, countText } from '../parts/numbers.ts';
 import { rowKeys, useRows } from '../parts/rows.ts';
 import { Command, Empty, Failure, NothingFits, Waiting } from '../parts/states.tsx';
@@ -17,7 +18,7 @@ import { RunsFilterBar } from './runs-filter-bar.tsx';
 import { RunsList } from './runs-list.ts';
 
 const ROW_HEIGHT = 34;
-/** More rows are loaded when fewer than this are left below. */
+/** More rows are loaded when fewer than this many remain below the view. */
 const AHEAD = 40;
 const COLUMNS = ['Status', 'Run', 'Plan', 'Tenant / project / environment', 'Events', 'Created', 'Last event', 'Took'];
 
@@ -84,6 +85,7 @@ export function RunsView() {
 
 function RunCells({ run }: { run: RunSummary }) {
   const { runId, planId, planVersion, tenantId, projectId, environmentId, status, lastEventSeq } = run;
+  const owned = ownedName(run);
   return (
     <>
       <span role="gridcell">
@@ -91,7 +93,13 @@ function RunCells({ run }: { run: RunSummary }) {
       </span>
       <span role="gridcell" class="strong">
         <a href={hrefOfRun(run)} tabIndex={-1} title={runId}>
-          {runId}
+          {owned === null ? (
+            runId
+          ) : (
+            <>
+              <span class="quiet">{owned.owner}</span> {owned.name}
+            </>
+          )}
         </a>
       </span>
       <span role="gridcell" title={`${planId} ${planVersion}`}>

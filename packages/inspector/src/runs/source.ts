@@ -3,7 +3,7 @@ import type { RunEventRecord, RunSnapshot } from '@tidemark/core/portable';
 
 export interface EventsRead {
   events: RunEventRecord[];
-  /** The number of characters of their JSON text. */
+  /** The length of the events' JSON text in characters. */
   size: number;
 }
 

@@ -1,4 +1,4 @@
-/** The state of a run after any event, the changes between two events, and which event wrote each value. */
+/** The state of a run after any event, the changes between two events, and the event that wrote each value. */
 import { useSignal } from '@preact/signals';
 import type { RunSnapshot } from '@tidemark/core/portable';
 import { useEffect } from 'preact/hooks';
@@ -18,10 +18,10 @@ import type { Run } from './run.ts';
 import type { RunTabProps } from './run-tab.ts';
 
 const PLAY_MS = 350;
-/** A long run is played in this many steps, not event by event. */
+/** A long run is played in this many steps rather than event by event. */
 const PLAY_STEPS = 80;
 const MOST_DIFFERENCES = 300;
-/** Fields that describe how the snapshot was built, not what the run did. */
+/** Fields that describe how the snapshot was built rather than what the run did. */
 const BOOKKEEPING_FIELDS = ['projectedAt', 'version', 'freshness', 'lastEventSeq'] as const;
 
 export function StateTab({ run, head }: RunTabProps) {
@@ -137,7 +137,7 @@ export function StateTab({ run, head }: RunTabProps) {
   );
 }
 
-/** Returns the state after an event; `{}` before the first. */
+/** Returns the state after an event; `{}` before the first event. */
 async function stateAt(run: Run, seq: number, signal: AbortSignal): Promise<object> {
   if (seq === 0) return {};
   const snapshot = run.history.isWhole.value ? run.history.snapshotAt(seq) : await run.source.snapshot(seq, signal);
@@ -146,7 +146,7 @@ async function stateAt(run: Run, seq: number, signal: AbortSignal): Promise<obje
   return state;
 }
 
-/** A link to the event that wrote a value, on its line. */
+/** A link to the event that wrote a value, on the line of the value. */
 function Writer({ seq }: { seq: number | null }) {
   if (seq === null) return null;
   return (
@@ -160,7 +160,7 @@ interface BlameProps {
   run: Run;
   path: string;
   blame: Record<string, number> | undefined;
-  /** Unpins the pinned path; `null` if none is pinned. */
+  /** Unpins the pinned path; `null` if no path is pinned. */
   onUnpin: (() => void) | null;
 }
 
@@ -219,7 +219,7 @@ function Earlier({ run, path, seq }: { run: Run; path: string; seq: number }) {
   );
 }
 
-/** Returns the event that last wrote a path, or anything below it. */
+/** Returns the event that last wrote a path or anything below the path. */
 function writerOf(blame: Record<string, number> | undefined, path: string): number | null {
   if (!blame || path === '') return null;
   let last: number | null = blame[path] ?? null;

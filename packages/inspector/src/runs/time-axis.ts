@@ -7,13 +7,13 @@ export interface Span {
 
 /** A segment of the axis: a span of time and its share of the width. */
 interface Segment extends Span {
-  /** From 0 to 1. */
+  /** The position on the axis, from 0 to 1. */
   from: number;
   to: number;
   isIdle: boolean;
 }
 
-/** A gap is shortened if it is at least this fraction of the busy time, and at least a second. */
+/** A gap is shortened if it is at least this fraction of the busy time and lasts at least a second. */
 const NOTABLE_PART = 0.08;
 const SHORTEST_GAP_MS = 1_000;
 const MOST_GAPS = 12;

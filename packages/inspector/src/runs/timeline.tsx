@@ -20,7 +20,7 @@ import { TimeAxis } from './time-axis.ts';
 const ROW_HEIGHT = 26;
 /** How often running attempts are redrawn. */
 const REDRAW_MS = 1_000;
-/** With more attempts than this, the axis covers only those in view, so that bars stay visible. */
+/** If there are more attempts than this, the axis covers only the attempts in view, so that bars stay visible. */
 const MOST_ON_ONE_LINE = 60;
 
 export function Timeline({ run, head }: RunTabProps) {

@@ -1,4 +1,4 @@
-/** The id search of each domain. A new kind of id is one entry here. */
+/** The id search of each domain. To support a new kind of id, add an entry here. */
 import { findPauses, findSessions } from '../agents/find.ts';
 import { findArtifacts } from '../artifacts/find.ts';
 import { findRecords } from '../kv/find.ts';

@@ -11,6 +11,7 @@ import { Empty } from '../parts/states.tsx';
 import { changeTimeForm, timeForm } from '../parts/times.tsx';
 import { KeySheet } from './key-sheet.tsx';
 import { useShortcuts } from './keys.ts';
+import { OutageBanner } from './outage-banner.tsx';
 import { Palette } from './palette.tsx';
 import { hrefOf, navigate, route } from './router.ts';
 import { SignIn } from './sign-in.tsx';
@@ -60,6 +61,7 @@ export function Frame() {
       </button>
       <Navigation />
       <TopBar />
+      <OutageBanner />
       <main id="main" tabIndex={-1}>
         <Page />
       </main>
@@ -130,7 +132,7 @@ function Page() {
   }, [title]);
   if (name === undefined) return <StartPage />;
   if (view && ids.length === 0) return <view.page />;
-  // A different id is a new page, which shares no state with the previous one.
+  // A different id is a new page that shares no state with the previous page.
   if (view?.detail) return <view.detail key={ids.join('/')} ids={ids} />;
   return (
     <Empty icon="search" title="There is no page at this address" isPage>

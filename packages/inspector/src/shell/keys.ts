@@ -1,4 +1,4 @@
-/** Keyboard shortcuts: each view registers its own, and `?` lists the active ones. */
+/** Keyboard shortcuts. Each view registers its own shortcuts, and `?` lists the active shortcuts. */
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
@@ -17,7 +17,7 @@ export interface ShortcutGroup {
 
 const CHORD_MS = 1_000;
 
-/** The frame's shortcuts first, then those of the view. */
+/** The frame's shortcuts, followed by the shortcuts of the view. */
 export const shortcutGroups = signal<readonly ShortcutGroup[]>([]);
 
 let begun: { key: string; at: number } | null = null;
@@ -27,7 +27,7 @@ export function useShortcuts(title: string, shortcuts: readonly Shortcut[]): voi
   const current = useRef(shortcuts);
   current.current = shortcuts;
   useEffect(() => {
-    // The handlers change with every rendering, so the group looks up the current one.
+    // The handlers change with every rendering, so the group looks up the current handler.
     const group: ShortcutGroup = {
       title,
       shortcuts: shortcuts.map(({ keys, does }) => ({
@@ -70,7 +70,7 @@ function isPressed(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest('a, button, summary') !== null;
 }
 
-/** True if the key is typed into an input, and so is not a shortcut. */
+/** True if the key is typed into an input and is therefore not a shortcut. */
 function isWriting(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return !['checkbox', 'radio', 'range', 'button'].includes(target.type);

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import { decodeSegment, encodeSegment } from '@tidemark/wire';
 
 export interface Route {
-  /** Decoded: `/runs/a%2Fb` is `['runs', 'a/b']`. */
+  /** The decoded segments: `/runs/a%2Fb` is `['runs', 'a/b']`. */
   segments: string[];
   query: URLSearchParams;
 }
@@ -20,7 +20,7 @@ function readRoute(): Route {
 
 export type RouteQuery = Readonly<Record<string, string | number | undefined>>;
 
-/** Builds an address. Leaves undefined and empty parameters out of the query. */
+/** Builds an address. Omits undefined and empty parameters from the query. */
 export function hrefOf(segments: readonly string[], query: RouteQuery = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
@@ -36,7 +36,10 @@ export function navigate(href: string, options: { replace?: boolean } = {}): voi
   route.value = readRoute();
 }
 
-/** Changes query parameters; an empty value removes one. Replaces the history entry by default; with `{}`, adds one. */
+/**
+ * Changes query parameters. An empty value removes a parameter. By default, the current history entry is replaced. With
+ * `{}` as options, a new entry is added.
+ */
 export function setQuery(changes: RouteQuery, options: { replace?: boolean } = { replace: true }): void {
   const query = Object.fromEntries(route.peek().query);
   navigate(hrefOf(route.peek().segments, { ...query, ...changes }), options);

@@ -1,11 +1,11 @@
-/** The store of the server, and what an acknowledged write survives there. */
+/** The store of the server, and the failures that an acknowledged write survives there. */
 import { ask } from '../live/http.ts';
 import { useResource } from '../live/resource.ts';
 
 const SURVIVES: Record<string, string> = {
   none: 'nothing; data is lost when the process ends',
   'process-crash': 'a crash of the process',
-  'host-crash': 'a power cut',
+  'host-crash': 'a power failure',
   'node-loss': 'the loss of a machine',
   unknown: 'unknown; run `tidemark doctor`',
 };

@@ -6,7 +6,7 @@ import { storeInfo } from '../live/store-info.ts';
 import { TextBox } from '../parts/text-box.tsx';
 import { route, setQuery } from './router.ts';
 
-/** The tenant of calls that name none. */
+/** The tenant of calls that do not name one. */
 export const DEFAULT_TENANT = 'default';
 const MOST_TENANTS = 1_000;
 
@@ -15,7 +15,7 @@ export function currentTenant(): string | undefined {
   return route.value.query.get('tenant') || undefined;
 }
 
-/** Lists tenants with data; empty if the key belongs to one tenant or is not an operator's. */
+/** Lists tenants with data. The list is empty if the key is not an operator's key. */
 export async function listTenants(limit: number, signal: AbortSignal): Promise<Page<string>> {
   const { tenantId } = await storeInfo();
   if (tenantId !== undefined) return { items: [] };

@@ -1,4 +1,4 @@
-/** The light or dark theme; follows the system by default. */
+/** The light or dark theme. By default it follows the system. */
 import { effect, signal } from '@preact/signals';
 
 export type Theme = 'system' | 'light' | 'dark';

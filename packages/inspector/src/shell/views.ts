@@ -1,4 +1,4 @@
-/** All views, for the navigation, the shortcuts and the frame. A new view is one entry here. */
+/** All views, for the navigation, the shortcuts and the frame. To add a view, add an entry here. */
 import type { ComponentType } from 'preact';
 import { PausesView } from '../agents/pauses-view.tsx';
 import { SessionView } from '../agents/session-view.tsx';
@@ -15,7 +15,7 @@ import { RunsView } from '../runs/runs-view.tsx';
 import { route } from './router.ts';
 
 export interface View {
-  /** The first segment of its address. */
+  /** The first segment of the view's address. */
   name: string;
   title: string;
   icon: IconName;
@@ -25,7 +25,7 @@ export interface View {
   page: ComponentType;
   /** The page of one item, with the ids that follow in the address. */
   detail?: ComponentType<{ ids: string[] }>;
-  /** Shown beside its link. */
+  /** A component that is shown next to the view's link. */
   badge?: ComponentType;
 }
 
