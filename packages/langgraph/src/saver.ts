@@ -1,0 +1,291 @@
+/** A checkpointer that stores the state of LangGraph threads in kv records. */
+import type { RunnableConfig } from '@langchain/core/runnables';
+import {
+  BaseCheckpointSaver,
+  type ChannelVersions,
+  type Checkpoint,
+  type CheckpointListOptions,
+  type CheckpointMetadata,
+  type CheckpointTuple,
+  copyCheckpoint,
+  type PendingWrite,
+  type SerializerProtocol,
+} from '@langchain/langgraph-checkpoint';
+import type { KvStore, Store } from '@tidemark/core';
+import { type Frame, LruMap, sameJson } from '@tidemark/core/adapters';
+import { type BlobPart, type Blobs, encodeBlob, missingBlob } from './blobs.ts';
+import { type ChannelRef, encodeCheckpoint, PRESENCE_FIELD } from './checkpoint-record.ts';
+import { branchOf, checkpointIdOf, configOf, namespaceOf, threadOf } from './config.ts';
+import {
+  newestFirst,
+  readCheckpoint,
+  readHistory,
+  readNamespaces,
+  readThreads,
+  type StoredCheckpoint,
+} from './history.ts';
+import { type Branch, branchPrefix, CHECKPOINTS, checkpointKey, writesKey } from './keys.ts';
+import { indexOfWrite, type StoredWrite, storeWrites } from './pending-writes.ts';
+import { deleteThread, type Pruned, type PruneOptions, pruneThread } from './prune.ts';
+import { refuse } from './refuse.ts';
+import { TupleReader } from './tuples.ts';
+
+/** Options of `TidemarkSaver`. */
+export interface TidemarkSaverOptions {
+  /** Whether to compress values of 1 KiB and more. Default: false. */
+  compress?: boolean;
+  /** Serialises checkpoints and values. Default: LangGraph's own serialiser. */
+  serde?: SerializerProtocol;
+}
+
+/** Channel values above this size become blobs, which later checkpoints share. */
+const INLINE_BYTES = 1024;
+/** Pending writes above this size become blobs, because a field of every engine has room for this size only. */
+const INLINE_WRITE_BYTES = 128 * 1024;
+const REMEMBERED_CHECKPOINTS = 1_000;
+
+/**
+ * Stores LangGraph checkpoints in a Tidemark store on any engine.
+ *
+ * A checkpoint stores the channels that its step changed, and shares all other channels with earlier checkpoints.
+ * Checkpoints are added by id, so a thread can branch at any of them. Pending writes are stored once: the first write
+ * of a task and index is kept.
+ *
+ * @example
+ * const store = await open('sqlite:agent.db');
+ * const checkpointer = new TidemarkSaver(store);
+ * const graph = builder.compile({ checkpointer });
+ */
+export class TidemarkSaver extends BaseCheckpointSaver {
+  readonly #kv: KvStore;
+  readonly #tuples: TupleReader;
+  readonly #encoding: { compress: boolean; fieldBytes: number };
+  /**
+   * The channels of checkpoints that this process has stored or read. A stored checkpoint never changes, so this cache
+   * is never out of date.
+   */
+  readonly #channels = new LruMap<string, ReadonlyMap<string, ChannelRef>>(REMEMBERED_CHECKPOINTS);
+
+  /** @throws `INVALID_ARGUMENT` if the first argument is not a store. */
+  constructor(store: Store, options: TidemarkSaverOptions = {}) {
+    super(options.serde);
+    if (typeof store?.kv?.swap !== 'function') throw refuse('store', 'must be an open Tidemark store');
+    this.#kv = store.kv;
+    this.#tuples = new TupleReader(store.kv, this.serde);
+    this.#encoding = { compress: options.compress ?? false, fieldBytes: store.info.limits.fieldBytes };
+  }
+
+  /**
+   * Returns the checkpoint that a configuration names, or the latest of its thread. Returns `undefined` if there is
+   * none.
+   */
+  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    if (threadOf(config) === undefined) return undefined;
+    const branch = branchOf(config);
+    const stored = await readCheckpoint(this.#kv, branch, checkpointIdOf(config));
+    if (stored === null) return undefined;
+    const { tuple } = await this.#tuples.read(stored);
+    if (tuple !== null) return tuple;
+    // The values of a checkpoint are missing if the checkpoint is being deleted, or if it is damaged. Reading it again
+    // shows which.
+    const again = await readCheckpoint(this.#kv, branch, stored.record.id);
+    if (again === null) return undefined;
+    const second = await this.#tuples.read(again);
+    if (second.tuple === null) throw missingBlob(branch, again.record.id, second.missing);
+    return second.tuple;
+  }
+
+  /**
+   * Yields checkpoints, newest first within a thread. Without `thread_id`, yields one thread after the other, in key
+   * order. The checkpoint `before` itself is not included. `filter` compares members of the metadata, and `limit` is
+   * the maximum number of results.
+   */
+  override async *list(config: RunnableConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
+    const { limit, filter } = options;
+    const range = { before: checkpointIdOf(options.before), only: checkpointIdOf(config) };
+    let left = limit ?? Number.POSITIVE_INFINITY;
+    const thread = threadOf(config);
+    for await (const each of thread === undefined ? readThreads(this.#kv) : [thread]) {
+      let values: Blobs = new Map();
+      for await (const stored of newestFirst(await this.#historiesOf(each, namespaceOf(config), range))) {
+        if (left <= 0) return;
+        if (filter && !(await this.#matches(stored.record.metadata, filter))) continue;
+        // Consecutive checkpoints share most of their values, so the values of the previous checkpoint are passed on.
+        const { tuple, blobs } = await this.#tuples.read(stored, values);
+        values = blobs;
+        if (tuple === null) continue;
+        left -= 1;
+        yield tuple;
+      }
+    }
+  }
+
+  /**
+   * Stores a checkpoint and returns its configuration. Its parent is the checkpoint named by `config`.
+   *
+   * @throws `INVALID_ARGUMENT` without a thread.
+   */
+  override async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    const branch = branchOf(config);
+    const parentId = checkpointIdOf(config) ?? null;
+    const inherited = parentId === null ? undefined : await this.#channelsOf(branch, parentId);
+    const isShared = await this.#store(branch, parentId, checkpoint, metadata, newVersions, inherited);
+    // The parent may have been pruned after its channels were read and before this checkpoint was stored. If the parent
+    // still exists, its values are safe, because pruning reads the checkpoints again before it deletes blobs.
+    if (isShared && (await this.#kv.getField(checkpointKey(branch, parentId!), PRESENCE_FIELD)) === null) {
+      this.#channels.delete(memoryKey(branch, parentId!));
+      await this.#store(branch, parentId, checkpoint, metadata, newVersions, undefined);
+    }
+    return configOf(branch, checkpoint.id);
+  }
+
+  /**
+   * Stores a task's writes for a checkpoint. Skips a write whose index is already stored; writes of errors, interrupts
+   * and resumes replace earlier ones.
+   *
+   * @throws `INVALID_ARGUMENT` without a thread or a checkpoint id.
+   */
+  override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    const branch = branchOf(config);
+    const id = checkpointIdOf(config);
+    if (id === undefined) throw refuse('configurable.checkpoint_id', 'is required to store writes');
+    const parts: BlobPart[] = [];
+    const stored: StoredWrite[] = [];
+    for (const [position, [channel, value]] of writes.entries()) {
+      const index = indexOfWrite(channel, position);
+      const frame = await this.#dump(value);
+      const isLarge = frame.bytes.length > INLINE_WRITE_BYTES;
+      // The random part distinguishes the bytes of the write that is kept from the bytes of a write that is skipped.
+      const name = `w ${taskId} ${index} ${crypto.randomUUID()}`;
+      const blob = isLarge ? encodeBlob(branch, id, name, frame, this.#encoding) : null;
+      if (blob) parts.push(...blob.parts);
+      const inline = isLarge ? { type: frame.type, bytes: new Uint8Array() } : frame;
+      stored.push({ task: taskId, index, channel, value: inline, blob: blob?.ref ?? null });
+    }
+    await this.#putParts(parts);
+    await storeWrites(this.#kv, writesKey(branch, id, taskId), stored, this.#encoding);
+  }
+
+  /** Deletes all checkpoints, values and pending writes of a thread and its subgraphs. The thread may be used again. */
+  override async deleteThread(threadId: string): Promise<void> {
+    await deleteThread(this.#kv, branchOf({ configurable: { thread_id: threadId } }).thread);
+  }
+
+  /**
+   * Deletes old checkpoints of a thread, or of all threads, and the values that no remaining checkpoint needs.
+   *
+   * Keeps the newest `keep` checkpoints of a graph (at least 1) and all checkpoints younger than `olderThan`. Also
+   * keeps earlier checkpoints from which a kept checkpoint rebuilds its delta channels. Checkpoints of subgraphs are
+   * deleted with the step to which they belong.
+   *
+   * @example
+   * await checkpointer.prune({ threadId: 'chat-7', keep: 10 });
+   * await checkpointer.prune({ keep: 1, olderThan: '30d' });
+   */
+  async prune(options: PruneOptions & { threadId?: string } = {}): Promise<Pruned> {
+    const { threadId, ...rest } = options;
+    const total: Pruned = { checkpoints: 0, blobs: 0 };
+    for await (const thread of threadId === undefined ? readThreads(this.#kv) : [threadId]) {
+      const { checkpoints, blobs } = await pruneThread(this.#kv, thread, rest, (frame) =>
+        this.serde.loadsTyped(frame.type, frame.bytes),
+      );
+      total.checkpoints += checkpoints;
+      total.blobs += blobs;
+    }
+    return total;
+  }
+
+  async #store(
+    branch: Branch,
+    parentId: string | null,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+    inherited: ReadonlyMap<string, ChannelRef> | undefined,
+  ): Promise<boolean> {
+    const { channel_values: values, ...rest } = copyCheckpoint(checkpoint);
+    const channels = new Map<string, ChannelRef>();
+    const inline: Frame[] = [];
+    const parts: BlobPart[] = [];
+    let isShared = false;
+    for (const [name, value] of Object.entries(values)) {
+      // The first checkpoint of a thread has only the channels listed as changed.
+      if (value === undefined || (parentId === null && !(name in newVersions))) continue;
+      const version = rest.channel_versions[name] ?? null;
+      const before = inherited?.get(name);
+      const isSame = before !== undefined && version !== null && before.version === version && !(name in newVersions);
+      if (isSame && typeof before.value !== 'number') {
+        channels.set(name, before);
+        isShared = true;
+        continue;
+      }
+      const frame = await this.#dump(value);
+      if (frame.bytes.length <= INLINE_BYTES) {
+        channels.set(name, { version, value: inline.push(frame) - 1 });
+      } else {
+        const blob = encodeBlob(branch, checkpoint.id, `c ${name}`, frame, this.#encoding);
+        parts.push(...blob.parts);
+        channels.set(name, { version, value: blob.ref });
+      }
+    }
+    const record = {
+      branch,
+      id: checkpoint.id,
+      parentId,
+      storedAt: Date.now(),
+      channels,
+      checkpoint: await this.#dump(rest),
+      metadata: await this.#dump(metadata),
+      values: inline,
+    };
+    const fields = encodeCheckpoint(record, this.#encoding);
+    await this.#putParts(parts);
+    await this.#kv.put(checkpointKey(branch, checkpoint.id), fields);
+    this.#channels.set(memoryKey(branch, checkpoint.id), channels);
+    return isShared;
+  }
+
+  async #putParts(parts: readonly BlobPart[]): Promise<void> {
+    await Promise.all(parts.map(({ key, fields }) => this.#kv.put(key, fields)));
+  }
+
+  async #channelsOf(branch: Branch, id: string): Promise<ReadonlyMap<string, ChannelRef> | undefined> {
+    const known = this.#channels.get(memoryKey(branch, id));
+    if (known !== undefined) return known;
+    const stored = await readCheckpoint(this.#kv, branch, id);
+    if (stored !== null) this.#channels.set(memoryKey(branch, id), stored.record.channels);
+    return stored?.record.channels;
+  }
+
+  async #historiesOf(
+    thread: string,
+    namespace: string | undefined,
+    range: { before?: string | undefined; only?: string | undefined },
+  ): Promise<AsyncGenerator<StoredCheckpoint>[]> {
+    const branches =
+      namespace === undefined ? await Array.fromAsync(readNamespaces(this.#kv, thread)) : [{ thread, namespace }];
+    const { before, only } = range;
+    return branches.map((branch) =>
+      readHistory(this.#kv, branch, { ...(before !== undefined && { before }), ...(only !== undefined && { only }) }),
+    );
+  }
+
+  async #matches(metadata: Frame, filter: Record<string, unknown>): Promise<boolean> {
+    const actual = (await this.serde.loadsTyped(metadata.type, metadata.bytes)) as Record<string, unknown>;
+    return Object.entries(filter).every(([name, value]) => sameJson(actual[name], value));
+  }
+
+  async #dump(value: unknown): Promise<Frame> {
+    const [type, bytes] = await this.serde.dumpsTyped(value);
+    return { type, bytes };
+  }
+}
+
+function memoryKey(branch: Branch, id: string): string {
+  return `${branchPrefix(CHECKPOINTS, branch)}${id}`;
+}

@@ -1,0 +1,95 @@
+/** Turns stored checkpoints into the tuples that LangGraph reads. */
+import {
+  type Checkpoint,
+  type CheckpointMetadata,
+  type CheckpointPendingWrite,
+  type CheckpointTuple,
+  maxChannelVersion,
+  type SerializerProtocol,
+  TASKS,
+} from '@langchain/langgraph-checkpoint';
+import type { KvStore } from '@tidemark/core';
+import type { Frame } from '@tidemark/core/adapters';
+import { type Blobs, blobId, missingBlob, readBlobs } from './blobs.ts';
+import type { BlobRef } from './checkpoint-record.ts';
+import { configOf } from './config.ts';
+import { readCheckpoint, type StoredCheckpoint } from './history.ts';
+import type { Branch } from './keys.ts';
+
+/** A tuple, or the name of a missing value. `blobs` contains the values that were read. */
+export type TupleRead = { blobs: Blobs } & ({ tuple: CheckpointTuple } | { tuple: null; missing: string });
+
+/** Property attributes with which a channel named `__proto__` becomes an ordinary member. */
+const OWN = { writable: true, enumerable: true, configurable: true } as const;
+
+export class TupleReader {
+  readonly #kv: KvStore;
+  readonly #serde: SerializerProtocol;
+
+  constructor(kv: KvStore, serde: SerializerProtocol) {
+    this.#kv = kv;
+    this.#serde = serde;
+  }
+
+  /** Reads the values of a checkpoint. Does not read the values in `known` again. */
+  async read(stored: StoredCheckpoint, known: Blobs = new Map()): Promise<TupleRead> {
+    const { record, writes } = stored;
+    const named = new Map<string, BlobRef>();
+    for (const [name, { value }] of record.channels) if (typeof value !== 'number') named.set(name, value);
+    for (const [at, { blob }] of writes.entries()) if (blob !== null) named.set(`write ${at}`, blob);
+    const blobs = new Map<string, Frame>();
+    for (const ref of named.values()) {
+      const frame = known.get(blobId(ref));
+      if (frame !== undefined) blobs.set(blobId(ref), frame);
+    }
+    const unread = [...named.values()].filter((ref) => !blobs.has(blobId(ref)));
+    if (unread.length > 0) {
+      for (const [id, frame] of await readBlobs(this.#kv, record.branch, unread)) blobs.set(id, frame);
+    }
+    for (const [name, ref] of named) if (!blobs.has(blobId(ref))) return { tuple: null, missing: name, blobs };
+    return { tuple: await this.#tupleOf(stored, blobs), blobs };
+  }
+
+  async #tupleOf({ record, writes }: StoredCheckpoint, blobs: Blobs): Promise<CheckpointTuple> {
+    const { branch, id, parentId } = record;
+    const checkpoint = (await this.#load(record.checkpoint)) as Checkpoint;
+    checkpoint.channel_values = {};
+    for (const [name, { value }] of record.channels) {
+      const frame = typeof value === 'number' ? record.values[value]! : blobs.get(blobId(value))!;
+      Object.defineProperty(checkpoint.channel_values, name, { ...OWN, value: await this.#load(frame) });
+    }
+    if (checkpoint.v < 4 && parentId !== null) await this.#addPendingSends(checkpoint, branch, parentId);
+    const pendingWrites: CheckpointPendingWrite[] = [];
+    for (const { task, channel, value, blob } of writes) {
+      pendingWrites.push([task, channel, await this.#load(blob === null ? value : blobs.get(blobId(blob))!)]);
+    }
+    return {
+      config: configOf(branch, id),
+      checkpoint,
+      metadata: (await this.#load(record.metadata)) as CheckpointMetadata,
+      ...(parentId !== null && { parentConfig: configOf(branch, parentId) }),
+      pendingWrites,
+    };
+  }
+
+  /** Adds the sends of a step. Before version 4 of the format, they were stored as writes of the step's parent. */
+  async #addPendingSends(checkpoint: Checkpoint, branch: Branch, parentId: string): Promise<void> {
+    const parent = await readCheckpoint(this.#kv, branch, parentId);
+    const sends = (parent?.writes ?? []).filter(({ channel }) => channel === TASKS);
+    const refs = sends.flatMap(({ blob }) => (blob === null ? [] : [blob]));
+    const blobs: Blobs = refs.length === 0 ? new Map() : await readBlobs(this.#kv, branch, refs);
+    const values: unknown[] = [];
+    for (const { value, blob } of sends) {
+      const frame = blob === null ? value : blobs.get(blobId(blob));
+      if (frame === undefined) throw missingBlob(branch, parentId, TASKS);
+      values.push(await this.#load(frame));
+    }
+    checkpoint.channel_values[TASKS] = values;
+    const versions = Object.values(checkpoint.channel_versions);
+    checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : 1;
+  }
+
+  #load({ type, bytes }: Frame): Promise<unknown> {
+    return this.#serde.loadsTyped(type, bytes);
+  }
+}
