@@ -1,0 +1,3 @@
+/** Sessions of the OpenAI Agents SDK in a Tidemark store. */
+
+export { TidemarkSession, type TidemarkSessionOptions } from './session.ts';
