@@ -1,0 +1,7 @@
+/** Resumable streams for the AI SDK in a Tidemark store. */
+
+export {
+  createResumableStreamContext,
+  type TidemarkStreamContext,
+  type TidemarkStreamContextOptions,
+} from './context.ts';
