@@ -1,1 +1,2 @@
-"""Tests of the client against real servers on SQLite, started as Node processes of this repository."""
+"""Tests of the client against real servers on SQLite, which run as Node processes from this
+repository."""

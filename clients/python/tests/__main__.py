@@ -14,7 +14,7 @@ _HERE = Path(__file__).resolve().parent
 
 
 class JsonLines(unittest.TestResult):
-    """Prints the result of each test when it ends. Several parts of one test may fail."""
+    """Prints the result of each test when it ends. Several subtests of one test may fail."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class JsonLines(unittest.TestResult):
     def _record_failure(self, id: str, text: str) -> None:
         result = self._results.get(id)
         if result is None:
-            # Failures outside any test, such as in the set-up of a class. Its tests are then missing in the report.
+            # Failures outside any test, such as in the set-up of a class. Its tests are then missing from the report.
             print(text, file=sys.stderr)
         else:
             result.update(status="failed", text=f"{result['text']}{text}")

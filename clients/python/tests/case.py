@@ -1,4 +1,5 @@
-"""Shared by tests: a store on the shared server, unique names, and a helper to catch failures."""
+"""Helpers for the tests: a store on the shared server, unique names, and a helper that catches
+failures."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tidemark import StateStore, TidemarkError
 
 from .servers import shared_server
 
-# Other tests share the machine: a call may wait long without being at fault.
+# Other tests run on the same machine, so a call may take long although nothing is wrong.
 PATIENCE_SECONDS = 20.0
 
 HOSTILE_IDS = [
@@ -42,7 +43,7 @@ def new_name(kind: str) -> str:
 
 class StoreCase(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self) -> None:
-        # Otherwise the debug mode of the loop logs every step that is slow on a busy machine.
+        # Otherwise the debug mode of the loop logs every slow step on a busy machine.
         asyncio.get_running_loop().slow_callback_duration = PATIENCE_SECONDS
         self.store = StateStore(shared_server().url, timeout=PATIENCE_SECONDS)
         self.addAsyncCleanup(self.store.close)

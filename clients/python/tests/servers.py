@@ -77,7 +77,8 @@ def shared_server() -> Server:
 
 
 class LossyProxy:
-    """Forwards requests and loses the next `losses` responses: the server does the work, the client gets no response.
+    """Forwards requests and loses the next `losses` responses: the server does the work, but the
+    client gets no response.
     """
 
     def __init__(self, port: int, encryption: ssl.SSLContext | None = None) -> None:
@@ -132,7 +133,8 @@ class LossyProxy:
 
 
 class CannedPeer:
-    """Answers every request with the same bytes and closes the connection. With `None` it never answers."""
+    """Answers every request with the same bytes and closes the connection. With `None` it never
+    responds."""
 
     def __init__(self, answer: bytes | None) -> None:
         self._answer = answer

@@ -1,4 +1,4 @@
-"""Connections: reused, limited in number, given up in time, and never mixed up between calls."""
+"""Connections: reused, limited in number, abandoned in time, and never mixed up between calls."""
 
 from __future__ import annotations
 

@@ -117,6 +117,46 @@ class Bindings(StoreCase):
         self.assertEqual({(it.trace_id, it.task_id) for it in bindings}, {(trace, "task")})
 
 
+class RouterBindings(StoreCase):
+    def bound(self, trace: str, session: str, **changes: Any) -> RemoteBinding:
+        return RemoteBinding(trace, "c", "t", "http://a", router_session_id=session, remote_skill="s", **changes)
+
+    async def test_every_member_comes_back(self) -> None:
+        trace, session = new_name("trace"), new_name("session")
+        binding = self.bound(
+            trace, session, tenant_id="acme", user_id="ada", last_remote_task_id="t7", metadata={"source": {"a": [1]}}
+        )
+        await self.store.save_remote_binding(binding)
+        self.assertEqual(await self.store.list_bindings(router_session_id=session), [binding])
+        self.assertEqual(await self.store.list_remote_bindings(trace), [binding])
+        found = await self.store.find_binding(
+            router_session_id=session, agent_url="http://a", remote_skill="s", tenant_id="acme", user_id="ada"
+        )
+        self.assertEqual(found, binding)
+        worker = {"router_session_id": session, "agent_url": "http://a", "remote_skill": "s"}
+        self.assertIsNone(await self.store.find_binding(**worker))
+
+    async def test_finds_the_most_recent_that_is_not_terminal(self) -> None:
+        session = new_name("session")
+        older, newer = new_name("trace"), new_name("trace")
+        for trace in (older, newer):
+            await self.store.save_remote_binding(self.bound(trace, session))
+        worker = {"router_session_id": session, "agent_url": "http://a", "remote_skill": "s"}
+        self.assertEqual((await self.store.find_binding(**worker)).trace_id, newer)
+        await self.store.mark_binding_terminal(trace_id=newer, context_id="c", task_id="t")
+        self.assertEqual((await self.store.find_binding(**worker)).trace_id, older)
+        listed = await self.store.list_bindings(router_session_id=session)
+        self.assertEqual([(it.trace_id, it.is_terminal) for it in listed], [(newer, True), (older, False)])
+        await self.store.mark_binding_terminal(trace_id=newer, context_id=None, task_id="unknown")
+
+    async def test_refuses_wrong_ids_by_name(self) -> None:
+        failure = await self.failure_of(self.store.list_bindings(router_session_id=""))
+        self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "routerSessionId"))
+        self.assertIsInstance(failure, ValueError)
+        failure = await self.failure_of(self.store.mark_binding_terminal(trace_id="t", context_id="", task_id="t"))
+        self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "contextId"))
+
+
 class PlannerEvents(StoreCase):
     async def test_keeps_order_of_arrival_and_the_same_event_once(self) -> None:
         trace = new_name("trace")

@@ -21,6 +21,16 @@ class Pauses(StoreCase):
     async def test_returns_nothing_for_an_unknown_token(self) -> None:
         self.assertEqual(await self.store.load_planner_state(new_name("token")), {})
 
+    async def test_returns_none_for_an_unknown_or_used_token_where_asked(self) -> None:
+        token = new_name("token")
+        async with StateStore(shared_server().url, timeout=PATIENCE_SECONDS, missing_pause="none") as newer:
+            self.assertIsNone(await newer.load_planner_state(token))
+            await newer.save_planner_state(token, {"step": 1})
+            self.assertEqual(await newer.load_planner_state(token), {"step": 1})
+            self.assertIsNone(await newer.load_planner_state(token))
+        with self.assertRaises(ValueError):
+            StateStore(shared_server().url, missing_pause="maybe")  # type: ignore[arg-type]
+
     async def test_returns_a_pause_to_exactly_one_of_20_concurrent_loads(self) -> None:
         token = new_name("token")
         await self.store.save_planner_state(token, {"step": 1})

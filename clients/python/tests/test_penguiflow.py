@@ -1,4 +1,5 @@
-"""PenguiFlow on the client: flows, planners, sessions and artifacts. Runs only if PenguiFlow is installed."""
+"""PenguiFlow with this client: flows, planners, sessions and artifacts. Runs only if PenguiFlow is
+installed."""
 
 from __future__ import annotations
 

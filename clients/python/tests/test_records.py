@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
+from tidemark import Delete, Put, SetFields
+
 from .case import StoreCase, new_name
 
 
@@ -66,6 +68,52 @@ class Records(StoreCase):
         self.assertFalse(await self.store.kv.compare_and_swap(key, "owner", "nobody", "x"))
         self.assertTrue(await self.store.kv.compare_and_swap(key, "owner", f"worker-{won[0]}", None))
         self.assertIsNone(await self.store.kv.get(key))
+
+    async def test_are_written_in_one_step_or_not_at_all(self) -> None:
+        key, other, gone = new_name("key"), new_name("other"), new_name("gone")
+        await self.store.kv.put(key, {"balance": 10, "bytes": b"\xff"}, ttl=timedelta(hours=1))
+        await self.store.kv.put(gone, {"a": 1})
+        operations = [
+            SetFields(key=key, fields={"balance": 7, "bytes": None}, expected={"balance": 10, "none": None}),
+            Put(key=other, fields={"balance": 3}, ttl=timedelta(hours=1), expected_revision=0),
+            Delete(key=gone),
+        ]
+        first = await self.store.kv.batch(operations, request_id="transfer")
+        record, copy = await self.store.kv.get(key), await self.store.kv.get(other)
+        assert record is not None and copy is not None
+        self.assertEqual((record.fields, copy.fields), ({"balance": b"7"}, {"balance": b"3"}))
+        self.assertTrue(record.ttl is not None and copy.ttl is not None)
+        self.assertIsNone(await self.store.kv.get(gone))
+        self.assertEqual(first.revisions, (record.revision, copy.revision, None))
+        self.assertEqual((first.written, first.existed), (True, (True, False, True)))
+        self.assertEqual(await self.store.kv.batch(operations, request_id="transfer"), first)
+        refused = await self.store.kv.batch([Delete(key=key), *operations[1:2]])
+        unmet = refused.unmet
+        assert unmet is not None and unmet.record is not None
+        self.assertEqual((refused.written, refused.revisions), (False, ()))
+        self.assertEqual((unmet.index, unmet.key, unmet.condition), (1, other, "expectedRevision"))
+        self.assertEqual(unmet.record.fields, {"balance": b"3"})
+        self.assertIsNotNone(await self.store.kv.get(key))
+        failure = await self.failure_of(self.store.kv.batch([Delete(key=key), Delete(key=key)]))
+        self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "operations[1].key"))
+        failure = await self.failure_of(self.store.kv.batch(["delete"]))  # type: ignore[list-item]
+        self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "operations[0]"))
+
+    async def test_are_not_sealed_by_a_server_without_a_key(self) -> None:
+        key = new_name("key")
+        writes = [
+            self.store.kv.put(key, {"a": 1}, sealed=True),
+            self.store.kv.set_field(key, "a", 1, sealed=True),
+            self.store.kv.set_fields(key, {"a": 1}, sealed=["a"]),
+            self.store.kv.batch([Put(key=key, fields={"a": 1}, sealed=["a"])]),
+        ]
+        for write in writes:
+            failure = await self.failure_of(write)
+            self.assertEqual(failure.code, "INVALID_ARGUMENT")
+            self.assertIn("codec", str(failure))
+        self.assertIsNone(await self.store.kv.get(key))
+        failure = await self.failure_of(self.store.kv.put(key, {"a": 1}, sealed="a"))
+        self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "sealed"))
 
     async def test_are_deleted(self) -> None:
         key = new_name("key")

@@ -22,7 +22,7 @@ def note(run: str, number: int) -> dict[str, Any]:
 
 
 class LostTail:
-    """Answers as a server whose store went back to an earlier head of a run."""
+    """Responds like a server whose store went back to an earlier head of a run."""
 
     tenant = None
 
@@ -75,6 +75,22 @@ class Runs(StoreCase):
         results = await asyncio.gather(*(self.store.runs.append_event(note(run, n)) for n in range(2, 12)))
         self.assertEqual(sorted(it.run_seq for it in results), list(range(2, 12)))
 
+    async def test_begin_a_new_life_after_they_were_deleted(self) -> None:
+        run, runs = new_name("run"), self.store.runs
+        await runs.append_event(note(run, 1))
+        await self.store.runs._transport.call(Request("DELETE", f"/v1/runs/{run}"))
+        self.assertEqual((await self.failure_of(runs.append_event(note(run, 2)))).code, "RUN_DELETED")
+        begun = await runs.append_event(note(run, 1), life="new")
+        self.assertEqual((begun.run_seq, begun.persisted, begun.life), (1, True, 2))
+        self.assertEqual((await runs.append_event(note(run, 2), life=2)).run_seq, 2)
+        late = await self.failure_of(runs.append_event(note(run, 3)))
+        self.assertEqual((late.code, late.write), ("RUN_DELETED", None))
+        self.assertEqual([it["runSeq"] for it in await runs.fetch_events(run, life=2)], [1, 2])
+        self.assertEqual(await runs.fetch_events(run, life=1), [])
+        snapshot = await runs.project_snapshot(run, life=2)
+        self.assertEqual((snapshot["lastEventSeq"], snapshot["life"]), (2, 2))
+        self.assertIsNone(await runs.get_snapshot(run, life=1))
+
     async def test_are_read_by_sequence(self) -> None:
         run = new_name("run")
         for number in range(5):
@@ -82,6 +98,41 @@ class Runs(StoreCase):
         page = await self.store.runs.fetch_events(run, after_seq=1, limit=2)
         self.assertEqual([(it["runSeq"], it["payload"]) for it in page], [(2, {"number": 1}), (3, {"number": 2})])
         self.assertEqual(await self.store.runs.fetch_events(new_name("run")), [])
+
+    async def test_are_counted(self) -> None:
+        plan = new_name("plan")
+        for number in range(3):
+            scope = {"runId": new_name("run"), "planId": plan, "labels": {"n": str(number % 2)}}
+            await self.store.runs.append_event({**scope, "eventType": "RunQueued" if number == 0 else "RunStarted"})
+        self.assertEqual(await self.store.runs.count(plan_id=plan), (3, True))
+        self.assertEqual(await self.store.runs.count(plan_id=plan, status="PENDING"), (1, True))
+        self.assertEqual(await self.store.runs.count(plan_id=plan, labels={"n": "1"}), (1, True))
+        self.assertEqual(await self.store.runs.count(plan_id=new_name("plan")), (0, True))
+
+    async def test_pass_through_the_feed_with_notices_where_asked(self) -> None:
+        run = new_name("run")
+        cursor = None
+        while (page := await self.store.runs.feed_page(cursor=cursor)).get("next") not in (None, cursor):
+            cursor = page["next"]
+        await self.store.runs.append_event(note(run, 1))
+        await self.store.runs._transport.call(Request("DELETE", f"/v1/runs/{run}"))
+        items = (await self.store.runs.feed_page(cursor=cursor, notices=True))["items"]
+        notices = [it["notice"] for it in items if it.get("notice", {}).get("runId") == run]
+        self.assertEqual([(it["kind"], it["life"]) for it in notices], [("deleted", 1)])
+        self.assertTrue(all("event" in it for it in (await self.store.runs.feed_page(cursor=cursor))["items"]))
+
+    async def test_are_listed_by_their_last_update(self) -> None:
+        plan = new_name("plan")
+        runs = [new_name("run") for _ in range(3)]
+        for run in [*runs, runs[0]]:
+            await self.store.runs.append_event({"runId": run, "eventType": "Note", "planId": plan})
+            await asyncio.sleep(0.01)
+        first = await self.store.runs.list_runs(order_by="updatedAt", plan_id=plan, limit=2)
+        rest = await self.store.runs.list_runs(order_by="updatedAt", plan_id=plan, cursor=first["next"])
+        listed = [it["runId"] for it in [*first["items"], *rest["items"]]]
+        self.assertEqual(listed, [runs[0], runs[2], runs[1]])
+        created = (await self.store.runs.list_runs(plan_id=plan))["items"]
+        self.assertEqual([it["runId"] for it in created], list(reversed(runs)))
 
     async def test_that_are_intact_are_not_quarantined(self) -> None:
         run = new_name("run")

@@ -2,7 +2,7 @@
 
 from .artifacts import ArtifactStore
 from .errors import InvalidValueError, TidemarkError, Write
-from .kv import Kv, Record
+from .kv import BatchResult, Delete, Kv, Put, Record, SetFields, UnmetCondition
 from .models import (
     ArtifactRef,
     ArtifactScope,
@@ -22,13 +22,17 @@ __all__ = [
     "ArtifactRef",
     "ArtifactScope",
     "ArtifactStore",
+    "BatchResult",
+    "Delete",
     "InvalidValueError",
     "Kv",
     "MemoryInfo",
     "PlannerEvent",
+    "Put",
     "Record",
     "RemoteBinding",
     "Runs",
+    "SetFields",
     "StateStore",
     "StateUpdate",
     "SteeringEvent",
@@ -36,5 +40,6 @@ __all__ = [
     "TaskState",
     "TidemarkError",
     "Trajectory",
+    "UnmetCondition",
     "Write",
 ]

@@ -66,7 +66,7 @@ class ArtifactStore:
     async def get(self, artifact_id: str, *, start: int = 0, end: int | None = None) -> bytes | None:
         """Returns the bytes, or `None` if the artifact is unknown or expired.
 
-        With `start` or `end`, returns only the bytes from `start` to before `end`, as a slice does.
+        With `start` or `end`, returns only that part of the bytes, like a slice.
         """
         _check_range(start, end)
         request = _request("GET", artifact_id)
@@ -84,7 +84,7 @@ class ArtifactStore:
             raise
         if answer is None:
             return None
-        # A server of version 0.1 sends the whole.
+        # A server of version 0.1 sends the whole artifact.
         return answer.body if answer.status == 206 else answer.body[start:end]
 
     async def get_ref(self, artifact_id: str) -> Any | None:

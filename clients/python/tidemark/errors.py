@@ -48,9 +48,10 @@ class TidemarkError(Exception):
         self.retryable = code in _RETRYABLE
         """Whether the same call can succeed later."""
         self.outcome: Literal["rejected", "unknown"] = "unknown" if code == "OUTCOME_UNKNOWN" else "rejected"
-        """`rejected`: nothing was written. `unknown`: this attempt or an earlier one may have written."""
+        """`rejected`: nothing was written. `unknown`: this attempt or an earlier one may have
+        written something."""
         self.field = field
-        """The invalid argument by its name on the wire: `payload.items[3].price`."""
+        """The path of the invalid argument in the JSON request: `payload.items[3].price`."""
         self.rule = rule
         """The violated rule, in words."""
         self.errors = list(errors)
@@ -62,14 +63,14 @@ class TidemarkError(Exception):
         self.problem = problem or {}
         """The server's problem document; empty if this client rejected the call itself."""
         self.attempts = 1
-        """How often the call was sent."""
+        """The number of times the call was sent."""
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
 
 
 class InvalidValueError(TidemarkError, ValueError):
-    """The error of a call with a bad argument, which is also a `ValueError`.
+    """The error of a call with an invalid argument, which is also a `ValueError`.
 
     Its code is `INVALID_ARGUMENT`, `INVALID_PAYLOAD` or `PAYLOAD_TOO_LARGE`. Nothing was written.
     """

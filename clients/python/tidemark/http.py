@@ -1,4 +1,5 @@
-"""HTTP/1.1 over asyncio streams: one exchange at a time per connection, with bodies read whole or as they arrive."""
+"""HTTP/1.1 over asyncio streams: one exchange at a time per connection, with bodies read
+completely or as they arrive."""
 
 from __future__ import annotations
 
@@ -64,7 +65,8 @@ class Connection:
 
     def __init__(self, reader: asyncio.StreamReader, transport: asyncio.Transport) -> None:
         self._reader = reader
-        # Not a `StreamWriter`: collected after its event loop was closed, it reports "Event loop is closed".
+        # Not a `StreamWriter`, because one that is collected after its event loop was closed reports "Event loop is
+        # closed".
         self._transport = transport
         self._head: Head | None = None
         self._is_clean = True
@@ -161,7 +163,8 @@ class Connection:
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """The machine's trusted certificates. Cached: loading them takes longer than connecting."""
+    """The machine's trusted certificates. Cached, because loading them takes longer than
+    connecting."""
     return ssl.create_default_context()
 
 

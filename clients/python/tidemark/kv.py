@@ -1,11 +1,12 @@
-"""Records of named byte fields: written whole or field by field, compared and swapped, scanned in key order."""
+"""Records of named byte fields: written as a whole or field by field, compared and swapped,
+scanned in key order."""
 
 from __future__ import annotations
 
 import base64
 import math
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -24,8 +25,12 @@ Predicate = tuple[str, Operator, Value | list[Value]]
 
 _PAGE = 200
 _FIRST_PAGE = 16
-"""The first page of a scan is small: its reader may need only the first records."""
+"""The first page of a scan is small, because the reader may need only the first records."""
 _DELETED_AT_ONCE = 500
+
+
+Sealed = bool | Collection[str]
+"""The fields to encrypt in storage: `True` for all that are written, or their names. The server needs a codec."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +41,77 @@ class Record:
     revision: int
     ttl: timedelta | None
     """Remaining time to live; `None` if it never expires."""
+    sealed: tuple[str, ...] = ()
+    """Names of the fields that are encrypted in storage."""
 
     def text(self, field: str) -> str | None:
         """Returns a field as text, or `None` if it is missing."""
         value = self.fields.get(field)
         return None if value is None else value.decode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """An operation of a batch: replaces a record including its time to live."""
+
+    key: str
+    fields: Mapping[str, Value]
+    ttl: timedelta | None = None
+    sealed: Sealed = False
+    expected: Mapping[str, Value | None] | None = None
+    """Values that fields must have. `None` means absent."""
+    expected_revision: int | None = None
+    """The revision that the record must have. 0 means that there must be no record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFields:
+    """An operation of a batch: writes some fields and keeps the others and the time to live. `None` removes a field."""
+
+    key: str
+    fields: Mapping[str, Value | None]
+    ttl: timedelta | None = None
+    """A new time to live; `None` keeps it."""
+    if_exists: bool = False
+    sealed: Sealed = False
+    expected: Mapping[str, Value | None] | None = None
+    expected_revision: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """An operation of a batch: removes a record."""
+
+    key: str
+    expected: Mapping[str, Value | None] | None = None
+    expected_revision: int | None = None
+
+
+Operation = Put | SetFields | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class UnmetCondition:
+    """The first operation of a batch whose condition did not hold."""
+
+    index: int
+    key: str
+    condition: Literal["expected", "expectedRevision", "ifExists"]
+    field: str | None
+    record: Record | None
+    """The record as it is now."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """The result of a batch: the revision of each record, or the condition that did not hold."""
+
+    written: bool
+    revisions: tuple[int | None, ...] = ()
+    """In the order of the operations; `None` where there is no record afterwards."""
+    existed: tuple[bool, ...] = ()
+    """Whether each record existed before."""
+    unmet: UnmetCondition | None = None
 
 
 class Kv:
@@ -56,15 +127,22 @@ class Kv:
         return None if answer is None else _record(answer.json())
 
     async def put(
-        self, key: str, fields: Mapping[str, Value], *, ttl: timedelta | None = None, request_id: str | None = None
+        self,
+        key: str,
+        fields: Mapping[str, Value],
+        *,
+        ttl: timedelta | None = None,
+        sealed: Sealed = False,
+        request_id: str | None = None,
     ) -> int:
-        """Replaces the whole record including its time to live, and returns its new revision."""
+        """Replaces the whole record, including its TTL, and returns its new revision."""
         request_id = request_id or uuid.uuid4().hex
         wire = {check_id(it, "fields (field name)"): _to_wire(value, f"fields.{it}") for it, value in fields.items()}
-        body: dict[str, Any] = {"fields": wire, "requestId": request_id}
+        body: dict[str, Any] = {"fields": wire, "requestId": request_id, **_sealed(sealed)}
         if ttl is not None:
             body["ttl"] = duration_ms(ttl, "ttl")
-        write = Write("kv.put", {"key": key, "fields": fields, "ttl": ttl, "request_id": request_id})
+        arguments = {"key": key, "fields": fields, "ttl": ttl, "request_id": request_id, **_sealed(sealed)}
+        write = Write("kv.put", arguments)
         return (await self._write("PUT", _path(key), body, write))["revision"]
 
     async def delete(self, key: str, *, request_id: str | None = None) -> bool:
@@ -79,11 +157,14 @@ class Kv:
         answer = await self._transport.find(Request("GET", _field_path(key, field)))
         return None if answer is None else _of_wire(answer.json()["value"])
 
-    async def set_field(self, key: str, field: str, value: Value, *, request_id: str | None = None) -> int:
-        """Writes one field, keeps the record's time to live, and returns its new revision."""
+    async def set_field(
+        self, key: str, field: str, value: Value, *, sealed: bool = False, request_id: str | None = None
+    ) -> int:
+        """Writes one field, keeps the record's TTL, and returns its new revision."""
         request_id = request_id or uuid.uuid4().hex
-        body = {"value": _to_wire(value, "value"), "requestId": request_id}
-        write = Write("kv.set_field", {"key": key, "field": field, "value": value, "request_id": request_id})
+        body = {"value": _to_wire(value, "value"), "requestId": request_id, **_sealed(sealed)}
+        arguments = {"key": key, "field": field, "value": value, "request_id": request_id, **_sealed(sealed)}
+        write = Write("kv.set_field", arguments)
         return (await self._write("PUT", _field_path(key, field), body, write))["revision"]
 
     async def set_fields(
@@ -92,20 +173,25 @@ class Kv:
         fields: Mapping[str, Value | None],
         *,
         if_exists: bool = False,
+        sealed: Sealed = False,
         request_id: str | None = None,
     ) -> int | None:
-        """Writes several fields in one step, keeps the others and the time to live, and returns the new revision.
+        """Writes several fields in one step, keeps the others and the TTL, and returns the new
+        revision.
 
         `None` removes a field, and a record without fields is removed. Returns `None` if there is no record afterwards,
         which also happens with `if_exists` for a missing record.
         """
         request_id = request_id or uuid.uuid4().hex
-        wire = {
-            check_id(it, "fields (field name)"): None if value is None else _to_wire(value, f"fields.{it}")
-            for it, value in fields.items()
+        wire = _fields(fields, "fields")
+        arguments = {
+            "key": key,
+            "fields": fields,
+            "if_exists": if_exists,
+            "request_id": request_id,
+            **_sealed(sealed),
         }
-        arguments = {"key": key, "fields": fields, "if_exists": if_exists, "request_id": request_id}
-        body = {"fields": wire, "ifExists": if_exists, "requestId": request_id}
+        body = {"fields": wire, "ifExists": if_exists, "requestId": request_id, **_sealed(sealed)}
         return (await self._write("PATCH", _path(key), body, Write("kv.set_fields", arguments)))["revision"]
 
     async def compare_and_swap(
@@ -127,6 +213,21 @@ class Kv:
         write = Write("kv.compare_and_swap", arguments)
         return (await self._write("POST", f"{_field_path(key, field)}/compare-and-swap", body, write))["swapped"]
 
+    async def batch(self, operations: Iterable[Operation], *, request_id: str | None = None) -> BatchResult:
+        """Writes up to 25 records in one step: all operations, or none if a condition of one does not hold.
+
+        Each operation has its own key. Not every engine has batches; others fail with `UNSUPPORTED`.
+        """
+        request_id = request_id or uuid.uuid4().hex
+        given = list(operations)
+        body = {"operations": [_operation(it, at) for at, it in enumerate(given)], "requestId": request_id}
+        write = Write("kv.batch", {"operations": given, "request_id": request_id})
+        answer = await self._write("POST", "/v1/kv-batch", body, write)
+        if not answer["written"]:
+            return BatchResult(False, unmet=_unmet(answer["unmet"]))
+        results = answer["results"]
+        return BatchResult(True, tuple(it["revision"] for it in results), tuple(it["existed"] for it in results))
+
     async def scan(
         self,
         prefix: str = "",
@@ -139,8 +240,8 @@ class Kv:
     ) -> AsyncIterator[tuple[str, Record]]:
         """Yields keys under a prefix with their records, in byte order of keys, if every predicate matches.
 
-        `start` is the lowest key, inclusive; `end` is the end of the keys, exclusive. `reverse` yields the highest keys
-        first.
+        `start` is the lowest key, inclusive; `end` is the end of the range, exclusive.
+        `reverse` yields the highest keys first.
         """
         body = _scan(prefix, where, max_results, start, end) | {"reverse": reverse}
         async for item in self._items(body):
@@ -169,13 +270,15 @@ class Kv:
         start: str | None = None,
         end: str | None = None,
     ) -> tuple[int, bool]:
-        """Returns the number of records of such a scan, and whether it is exact. If not, there are at least as many."""
+        """Returns the number of records of such a scan, and whether it is exact. If it is not
+        exact, there are at least that many."""
         body = _scan(prefix, where, None, start, end)
         answer = (await self._transport.call(Request("POST", "/v1/kv-count", body=encode(body)))).json()
         return answer["count"], answer["exact"]
 
     async def delete_prefix(self, prefix: str, *, start: str | None = None, end: str | None = None) -> int:
-        """Deletes all records under a prefix in steps, and returns how many. The prefix must not be empty.
+        """Deletes all records under a prefix in steps, and returns their number. The prefix must
+        not be empty.
 
         A record that is written after its key was passed stays. After a failure, calling it again deletes the rest.
         """
@@ -234,6 +337,48 @@ def _predicate(field: object, operator: str, value: Any) -> dict[str, Any]:
     return {"field": check_id(field, "filter.field"), "op": operator, "value": wire}
 
 
+def _sealed(sealed: Sealed) -> dict[str, Any]:
+    if isinstance(sealed, bool):
+        return {"sealed": True} if sealed else {}
+    if isinstance(sealed, str):
+        raise invalid_argument("sealed", "True or False, or a collection of names")
+    return {"sealed": list(sealed)}
+
+
+def _operation(operation: Operation, at: int) -> dict[str, Any]:
+    place = f"operations[{at}]"
+    if not isinstance(operation, Put | SetFields | Delete):
+        raise invalid_argument(place, "a Put, SetFields or Delete")
+    wire: dict[str, Any] = {"op": _OPS[type(operation)], "key": check_id(operation.key, f"{place}.key")}
+    if operation.expected is not None:
+        wire["expected"] = _fields(operation.expected, f"{place}.expected")
+    if operation.expected_revision is not None:
+        wire["expectedRevision"] = operation.expected_revision
+    if isinstance(operation, Delete):
+        return wire
+    wire |= {"fields": _fields(operation.fields, f"{place}.fields"), **_sealed(operation.sealed)}
+    if operation.ttl is not None:
+        wire["ttl"] = duration_ms(operation.ttl, f"{place}.ttl")
+    if isinstance(operation, SetFields) and operation.if_exists:
+        wire["ifExists"] = True
+    return wire
+
+
+_OPS = {Put: "put", SetFields: "setFields", Delete: "delete"}
+
+
+def _fields(fields: Mapping[str, Value | None], name: str) -> dict[str, Any]:
+    return {
+        check_id(it, f"{name} (field name)"): None if value is None else _to_wire(value, f"{name}.{it}")
+        for it, value in fields.items()
+    }
+
+
+def _unmet(wire: Mapping[str, Any]) -> UnmetCondition:
+    record = None if wire["record"] is None else _record(wire["record"])
+    return UnmetCondition(wire["index"], wire["key"], wire["condition"], wire.get("field"), record)
+
+
 def _to_wire(value: object, field: str) -> dict[str, str] | float:
     if isinstance(value, bool):
         return {"text": "true" if value else "false"}
@@ -255,4 +400,5 @@ def _of_wire(wire: Mapping[str, str]) -> bytes:
 
 def _record(wire: Mapping[str, Any]) -> Record:
     ttl = timedelta(milliseconds=wire["ttl"]) if "ttl" in wire else None
-    return Record({name: _of_wire(value) for name, value in wire["fields"].items()}, wire["revision"], ttl)
+    fields = {name: _of_wire(value) for name, value in wire["fields"].items()}
+    return Record(fields, wire["revision"], ttl, tuple(wire.get("sealed", ())))

@@ -21,7 +21,7 @@ _NOT_YIELDED = frozenset({"caught-up", "end"})
 
 @dataclass(frozen=True)
 class ServerEvent:
-    """An event of a stream. `id` is the last id received so far."""
+    """An event of a stream. `id` is the last id that was received."""
 
     id: str | None
     event: str

@@ -1,4 +1,5 @@
-"""PenguiFlow's data classes as its specification defines them. Reads return these if PenguiFlow is not installed."""
+"""PenguiFlow's data classes as defined in its specification. Reads return these if PenguiFlow is
+not installed."""
 
 from __future__ import annotations
 
@@ -31,12 +32,19 @@ class StoredEvent:
 
 @dataclass(slots=True)
 class RemoteBinding:
-    """A remote worker that serves a trace."""
+    """A remote worker that serves a trace, and the session of the router that delegated to it."""
 
     trace_id: str
     context_id: str | None
     task_id: str
     agent_url: str
+    router_session_id: str | None = None
+    remote_skill: str | None = None
+    tenant_id: str | None = None
+    user_id: str | None = None
+    last_remote_task_id: str | None = None
+    is_terminal: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -118,7 +126,7 @@ class Trajectory(dict[str, Any]):
 
 @dataclass(slots=True)
 class ArtifactScope:
-    """The scope of an artifact; `None` leaves a part open."""
+    """The scope of an artifact. Parts that are `None` are not set."""
 
     tenant_id: str | None = None
     user_id: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -25,13 +26,15 @@ _HOMES = {
 def build(kind: type, fields: Mapping[str, Any]) -> Any:
     """Creates an object of a class of `models`, or of PenguiFlow's class of the same name."""
     native = _class_of(kind)
+    if kind is models.RemoteBinding:
+        return native(**{name: value for name, value in fields.items() if name in _names_of(native)})
     if kind is models.TaskState and native is not kind:
         return native(**{**fields, **_task_parts(fields)})
     return native(**fields)
 
 
 def build_trajectory(serialised: Mapping[str, Any]) -> Any:
-    """Creates a trajectory. Data that PenguiFlow did not write stays as it is."""
+    """Creates a trajectory. Data that PenguiFlow did not write is returned unchanged."""
     native = _class_of(models.Trajectory)
     if native is models.Trajectory or "query" not in serialised:
         return models.Trajectory(serialised)
@@ -46,6 +49,12 @@ def _class_of(kind: type) -> Any:
     except (ImportError, AttributeError):
         # Not installed, or a version without this class.
         return kind
+
+
+@cache
+def _names_of(native: type) -> frozenset[str]:
+    """Versions of PenguiFlow before 3 have bindings of four members."""
+    return frozenset(it.name for it in dataclasses.fields(native))
 
 
 def _task_parts(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,8 +30,8 @@ class Pool:
         self._loop_end: AsyncGenerator[None, None] | None = None
 
     async def take(self, *, fresh: bool) -> Connection:
-        """Takes a connection to be given back. With `fresh` it opens a new one, because the server may just be closing
-        an idle one."""
+        """Takes a connection, which must be given back. With `fresh` it opens a new one, because
+        the server may be closing an idle one."""
         await self._close_with_loop()
         if self._calls >= _MAX_CALLS:
             raise TidemarkError("OVERLOADED", f"{_MAX_CALLS} calls wait for a connection already; slow down")
@@ -83,10 +83,10 @@ class Pool:
             await self._loop_end.aclose()
 
     async def _close_with_loop(self) -> None:
-        """Makes the end of the event loop close the connections that are still open.
+        """Closes the connections that are still open when the event loop ends.
 
-        `asyncio.run` ends pending asynchronous generators while the loop still works. Without it, the connections of a
-        store that was not closed are reported when they are collected.
+        `asyncio.run` ends pending asynchronous generators while the loop still works. Without
+        this, Python would warn about the connections of a store that was not closed.
         """
         if self._loop_end is None:
             self._loop_end = self._until_loop_ends()

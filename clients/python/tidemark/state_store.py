@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from . import models
 from .artifacts import ArtifactStore
@@ -53,11 +53,18 @@ class StateStore:
         tenant: str | None = None,
         timeout: float = 5.0,
         on_alert: Callable[[Alert], None] | None = None,
+        missing_pause: Literal["empty", "none"] = "empty",
     ) -> None:
         """`token` is an API key or a JWT. `tenant` selects the tenant for a token that may access several.
 
+        `missing_pause` is what `load_planner_state` returns for a token that is unknown, expired or consumed: `"empty"`
+        for `{}`, as PenguiFlow 2.7 expects, or `"none"` for `None`, as newer versions do.
+
         With `on_alert` the store remembers the last event it appended to each run, and reports runs that lost events.
         """
+        if missing_pause not in ("empty", "none"):
+            raise invalid_argument("missing_pause", 'one of "empty" and "none"')
+        self._missing_pause: Literal["empty", "none"] = missing_pause
         self._transport = Transport(url, token, tenant, timeout)
         self._artifacts = ArtifactStore(self._transport)
         self.runs = Runs(self._transport, on_alert)
@@ -97,7 +104,8 @@ class StateStore:
     async def save_events_bulk(self, events: Iterable[Any]) -> None:
         """Saves runtime events in order, with as few requests as possible. Saving the same events again changes nothing.
 
-        A failure may leave the first events stored; calling the method again with all of them stores the others.
+        If it fails, the first events may be stored; calling it again with all events stores the
+        others.
         """
         bodies = [to_wire(models.StoredEvent, event) for event in events]
         write = Write("save_events_bulk", {"events": [names_of(models.StoredEvent, body) for body in bodies]})
@@ -119,13 +127,51 @@ class StateStore:
         """Returns the remote workers of a trace."""
         return await self._list(f"/v1/traces/{segment_of(trace_id, 'traceId')}/bindings", models.RemoteBinding)
 
+    async def find_binding(
+        self,
+        *,
+        router_session_id: str,
+        agent_url: str,
+        remote_skill: str,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+    ) -> Any | None:
+        """Returns the most recently updated binding that matches and is not terminal, or `None`.
+
+        A `tenant_id` or `user_id` of `None` matches only a binding without one.
+        """
+        query = {"routerSessionId": check_id(router_session_id, "routerSessionId"), "agentUrl": agent_url}
+        query["remoteSkill"] = check_id(remote_skill, "remoteSkill")
+        for name, value in (("tenantId", tenant_id), ("userId", user_id)):
+            if value is not None:
+                query[name] = check_id(value, name)
+        answer = await self._transport.call(Request("POST", "/v1/bindings/find", body=encode(query)))
+        binding = answer.json()["binding"]
+        return None if binding is None else of_wire(models.RemoteBinding, binding)
+
+    async def list_bindings(self, *, router_session_id: str) -> list[Any]:
+        """Returns the bindings of a router's session, most recently updated first."""
+        path = f"/v1/sessions/{segment_of(router_session_id, 'routerSessionId')}/bindings"
+        return await self._list(path, models.RemoteBinding)
+
+    async def mark_binding_terminal(self, *, trace_id: str, context_id: str | None, task_id: str) -> None:
+        """Marks a binding as terminal, so that `find_binding` passes it over. An unknown binding is no error."""
+        arguments = {"trace_id": trace_id, "context_id": context_id, "task_id": task_id}
+        body: dict[str, Any] = {"traceId": check_id(trace_id, "traceId"), "taskId": check_id(task_id, "taskId")}
+        body["contextId"] = None if context_id is None else check_id(context_id, "contextId")
+        await self._save("mark_binding_terminal", arguments, "/v1/bindings/terminal", body)
+
     async def save_planner_state(self, token: str, payload: Mapping[str, Any]) -> None:
-        """Saves the content of a pause for an hour. Fails with `TOKEN_CONSUMED` if the token was already used."""
+        """Saves the payload of a pause for an hour. Fails with `TOKEN_CONSUMED` if the token was
+        already used."""
         body = {"token": check_id(token, "token"), "payload": _json_object(payload, "payload")}
         await self._save("save_planner_state", {"token": token, "payload": payload}, "/v1/pauses", body)
 
-    async def load_planner_state(self, token: str, *, request_id: str | None = None) -> dict[str, Any]:
-        """Returns the content of a pause to exactly one caller; `{}` for a missing, expired or consumed token.
+    async def load_planner_state(self, token: str, *, request_id: str | None = None) -> dict[str, Any] | None:
+        """Returns the content of a pause to exactly one caller.
+
+        A missing, expired or consumed token returns `{}`, or `None` with `missing_pause="none"`. The server answers with
+        an empty object for them, so a pause without content looks the same.
 
         A retry with the same `request_id` returns it again, which settles a lost response.
         """
@@ -133,7 +179,8 @@ class StateStore:
         body = {"token": token, "requestId": arguments["request_id"]}
         write = Write("load_planner_state", arguments)
         answer = await self._transport.call(Request("POST", "/v1/pauses/load", body=encode(body), write=write))
-        return answer.json()
+        content: dict[str, Any] = answer.json()
+        return None if content == {} and self._missing_pause == "none" else content
 
     async def save_memory_state(self, key: str, state: Mapping[str, Any], *, request_id: str | None = None) -> None:
         """Saves a memory state; the last write wins."""
@@ -178,7 +225,8 @@ class StateStore:
     async def list_updates(
         self, session_id: str, *, task_id: str | None = None, since_id: str | None = None, limit: int = 500
     ) -> list[Any]:
-        """Returns updates by arrival, after `since_id` if it is known. `limit` cuts the end, so paging never skips."""
+        """Returns updates by arrival, after `since_id` if it is known. `limit` cuts off the end,
+        so paging never skips items."""
         query = _cursor_query(task_id, since_id, limit)
         return await self._list(_session_path(session_id, "updates"), models.StateUpdate, query)
 

@@ -1,4 +1,5 @@
-"""Calls within a time limit, retried when that is safe and may help. Every failure is a `TidemarkError`."""
+"""Calls with a timeout, retried if a retry is safe and may succeed. Every failure is a
+`TidemarkError`."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from .http import Address, Connection, Head, ProtocolError
 from .ids import check_id, segment_of
 from .pool import Pool
 
-# Extra time for the server, which enforces the time limit itself and returns a more precise error.
+# Extra time for the server, which enforces the timeout itself and returns a more precise error.
 _GRACE_SECONDS = 0.5
 _FIRST_DELAY_SECONDS = 0.025
 _LONGEST_DELAY_SECONDS = 1.0
@@ -111,7 +112,7 @@ class Transport:
             await asyncio.sleep(delay)
 
     async def find(self, request: Request) -> Answer | None:
-        """As `call`, but returns `None` if the server does not find the item."""
+        """Like `call`, but returns `None` if the server does not find the item."""
         try:
             return await self.call(request)
         except TidemarkError as error:
@@ -141,7 +142,7 @@ class Transport:
             pool.end_live(connection)
 
     async def closed_within(self, seconds: float) -> bool:
-        """Waits, and returns whether the store is closed by then."""
+        """Waits, and returns whether the store has been closed by then."""
         if self._is_closed:
             return True
         try:
@@ -225,7 +226,7 @@ def _unreachable(error: Exception) -> TidemarkError:
 def _lost(write: Write | None) -> TidemarkError:
     if write is None:
         return TidemarkError("UNAVAILABLE", "The answer was lost; try again")
-    message = "The answer was lost; send the same write again to learn what became of it"
+    message = "The answer was lost; retry the same write to find out its outcome"
     return TidemarkError("OUTCOME_UNKNOWN", message, write=write)
 
 
