@@ -1,5 +1,5 @@
 /**
- * F5: bit rot. One bit of a stored payload is flipped in a closed file: `verify` must name run and sequence, and
+ * F5: bit rot. Flips one bit of a stored payload in a closed file: `verify` must report the run and sequence, and
  * reading the event must fail. Then one bit is flipped anywhere in the file: a read must return the stored value or
  * fail, and never a wrong value. `--flips 100 --seed N`: the number of flips of each kind, each on a fresh copy.
  */
@@ -18,7 +18,7 @@ const { values } = parseArgs({
 
 const RUNS = 8;
 const EVENTS = 25;
-/** One in this many payloads is longer than a page, and so continues on further pages. */
+/** One in this many payloads is longer than a page and continues on further pages. */
 const LONG_EVERY = 10;
 const PART = 30;
 
@@ -75,12 +75,12 @@ async function openDamaged(look: (store: Store) => Promise<string>): Promise<str
   try {
     return await look(store);
   } finally {
-    // The last checkpoint of a damaged file may fail. Nothing was written here that it could lose.
+    // The last checkpoint of a damaged file may fail. Nothing was written, so nothing can be lost.
     await store.close().catch(() => {});
   }
 }
 
-/** Refusing is correct. An error that is not a TidemarkError does not help a user and is counted separately. */
+/** Refusing is correct. An error other than a TidemarkError does not help users and is counted separately. */
 function refusal(outcome: string, error: unknown): string {
   return isTidemarkError(error) ? outcome : `${outcome} with a bare ${(error as Error).name}`;
 }

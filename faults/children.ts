@@ -1,4 +1,4 @@
-/** Starts writers as separate processes, with their notes written directly to a file, and kills them. */
+/** Starts writers as separate processes, which write their notes directly to a file, and kills them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,12 +35,18 @@ export class WriterProcess {
     this.#child.kill('SIGCONT');
   }
 
+  /** Asks the process to finish its current writes, and waits until it has exited. */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGTERM');
+    await this.#ended;
+  }
+
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#ended;
   }
 
-  /** Waits until the process exits by itself and returns its exit code. */
+  /** Waits until the process exits without being killed and returns its exit code. */
   async end(): Promise<number | null> {
     await this.#ended;
     return this.#child.exitCode;

@@ -24,7 +24,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Where children kill themselves, and how often a round usually passes that point at least. */
+/** The points at which children kill themselves, and how often a round usually passes each at least. */
 const POINTS = {
   copy: { copying: 12, 'run part': 3, replacing: 1, copied: 12, mirroring: 1, verifying: 12 },
   retention: { found: 2, removing: 12, removed: 12, batch: 2 },
@@ -89,7 +89,7 @@ async function grow(store: Store, round: number): Promise<void> {
   await store.artifacts.putText(`text of round ${round}`, { ttl: null });
 }
 
-/** Returns whether a run was deleted: the target may then have it until the next copy. */
+/** Returns whether a run was deleted, in which case the target may have it until the next copy. */
 async function isDeleted({ admin }: Store, runId: string): Promise<boolean> {
   for (let cursor: { cursor?: string } = {}; ; ) {
     const { items, next } = await admin.listRemovedRuns({ ...cursor, limit: 1_000 });

@@ -13,7 +13,7 @@ interface Tally {
 export class Counters {
   readonly #store: Store;
   readonly #tallies = new Map<string, Tally>();
-  /** Broken promises. */
+  /** Broken guarantees. */
   readonly problems: string[] = [];
 
   constructor(store: Store) {

@@ -1,7 +1,7 @@
 /**
- * Kills a subscription and a projector at every named point, again and again, while the log grows. In the end every
- * event must have had its effect or be a dead letter, and every snapshot must equal the fold of its run. `--what
- * subscription --crashes 100 --seed N`; without `--what`, both in turn.
+ * Kills a subscription and a projector at every named point, again and again, while the log grows. Finally, every event
+ * must have had its effect or be a dead letter, and every snapshot must equal the fold of its run.
+ * `--what subscription --crashes 100 --seed N`; without `--what`, both in turn.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,10 +1,10 @@
 /**
- * Checks the promises of every engine after the stored form of one event was changed behind the store's back: the other
- * runs continue, the damage is recorded and alerted once, and after a repair and a release nothing is missing. Engines
- * damage their own storage.
+ * Checks the guarantees of every engine after the stored form of one event was changed in storage: the other runs
+ * continue, the damage is recorded and alerted once, and after a repair and a release nothing is missing. The tests of
+ * each engine damage its own storage.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FeedItem, Store, StoreAlert } from '@tidemark/core';
+import type { FeedItem, FetchOptions, Store, StoreAlert } from '@tidemark/core';
 import { runEvent } from './run-event.ts';
 
 export const SICK = { tenantId: 'default', runId: 'sick' };
@@ -20,7 +20,7 @@ export interface Tools {
   repair?(): Promise<void> | void;
 }
 
-/** Appends five events to a run that is damaged at the third, and to one that is not. */
+/** Appends five events to each of two runs, of which one will be damaged at the third event. */
 export async function fillRuns(store: Store): Promise<void> {
   for (let n = 1; n <= 5; n++) {
     await store.runs.appendEvent(runEvent(SICK.runId, `sick-${n}`, { n }));
@@ -28,7 +28,7 @@ export async function fillRuns(store: Store): Promise<void> {
   }
 }
 
-/** Damages a filled store and returns one sentence for each broken promise. */
+/** Damages a filled store and returns one sentence for each broken guarantee. */
 export async function checkDamage(store: Store, tools: Tools): Promise<string[]> {
   const problems: string[] = [];
   const same = (what: string, seen: unknown, wanted: unknown) => {
@@ -57,6 +57,17 @@ export async function checkDamage(store: Store, tools: Tools): Promise<string[]>
   same('events before the damage', (await store.runs.fetchEvents(SICK.runId, { limit: 2 })).length, 2);
   const refused = await store.runs.fetchEvents(SICK.runId).catch((error) => (error as { code: string }).code);
   same('a read of the damage', refused, 'CORRUPT_EVENT');
+  const read = (options: FetchOptions) =>
+    store.runs.fetchEvents(SICK.runId, options).then(
+      (events) => events.map(({ runSeq }) => runSeq),
+      (error) => (error as { code: string }).code,
+    );
+  same('the damage read backwards', await read({ order: 'newest' }), 'CORRUPT_EVENT');
+  same('the damaged event alone', await read({ order: 'newest', beforeSeq: 4, limit: 1 }), 'CORRUPT_EVENT');
+  same('earlier events read backwards', await read({ order: 'newest', beforeSeq: DAMAGED_SEQ }), [2, 1]);
+  const later = await read({ afterSeq: DAMAGED_SEQ });
+  const laterBackwards = await read({ order: 'newest', limit: 2 });
+  same('later events read backwards', laterBackwards, Array.isArray(later) ? later.toReversed() : later);
   if (!tools.repair) return problems;
   await tools.repair();
   await store.runs.releaseRun(SICK.runId);

@@ -1,4 +1,4 @@
-/** Sample data of every kind and every read of it, to compare what a damaged copy returns. */
+/** Sample data of every kind, and every read of it, to compare the results of a damaged copy. */
 import type { Store } from '@tidemark/core';
 
 const AT = '2026-02-16T09:30:00.000Z';
@@ -47,7 +47,8 @@ export async function fill(store: Store, round: number): Promise<void> {
     await agents.saveTask({ sessionId: 's', taskId: `t${n}`, ...kind, ...times, ...about });
     await agents.saveTrajectory(`trace-${n}`, 's', { text: textOf(`trajectory ${n} round ${round}`, 20) });
     const agentUrl = `https://agents.example/${n}/${round}`;
-    await agents.saveRemoteBinding({ traceId: 'trace', contextId: null, taskId: `t${n}`, agentUrl });
+    const routed = { routerSessionId: 'router', metadata: { text: textOf(`binding ${n}`, 10) } };
+    await agents.saveRemoteBinding({ traceId: 'trace', contextId: null, taskId: `t${n}`, agentUrl, ...routed });
     await agents.savePlannerState(
       `token-${n}`,
       { reason: `reason ${n}`, text: textOf(`pause ${n}`, 10) },
@@ -98,6 +99,7 @@ export async function readsOf(store: Store): Promise<Read[]> {
     add(`pause ${n}`, () => agents.peekPause(`token-${n}`));
   }
   add('bindings', () => agents.listRemoteBindings('trace'));
+  add('bindings of a router', () => agents.listBindings('router'));
   add('pauses', async () => whole(await agents.listPauses({ limit: 1_000 })));
   for (const { pauseId } of (await agents.listPauses({ limit: 1_000 })).items)
     add(`pause ${pauseId.slice(0, 8)}`, () => admin.readPause(pauseId));
@@ -108,7 +110,7 @@ export async function readsOf(store: Store): Promise<Read[]> {
   for (let run = 0; run < RUNS; run++) {
     const eventsOf = () => runs.fetchEvents(`run-${run}`, { tenantId: 'default' });
     add(`run-${run}`, async () => (await eventsOf()).map(({ persistedAt: _, ...event }) => event));
-    // The chain of format 1 does not cover persistedAt: a wrong time is only detected if it is out of order.
+    // The chain of format 1 does not cover persistedAt, so a wrong time is only detected if it is out of order.
     const timesOf = async () => (await eventsOf()).map(({ persistedAt }) => persistedAt);
     add(`times of run-${run}`, timesOf, 'between neighbours');
   }

@@ -1,6 +1,6 @@
 /**
- * Damages a copy of files as disks do: a flipped bit, or a page of 4 KiB that is half zeroed or replaced by an older
- * version.
+ * Damages a copy of files in the way disks do: a flipped bit, or a page of 4 KiB that is half zeroed or replaced by an
+ * older version.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Random } from './random.ts';

@@ -1,7 +1,7 @@
 /**
- * Checks the promises of every engine after one stored snapshot, record, memory or artifact was changed behind the
- * store's back: nothing wrong is read, everything else still is, and only its owner and the operator learn its name.
- * Engines damage their own storage. `damage-check.ts` covers events and links.
+ * Checks the guarantees of every engine after one stored snapshot, record, memory state or artifact was changed in
+ * storage: no wrong data is read, everything else can still be read, and only its owner and operators can see its name.
+ * The tests of each engine damage its own storage. `damage-check.ts` covers events and links.
  */
 import { isTidemarkError, type Store, textOf } from '@tidemark/core';
 import { runEvent } from './run-event.ts';
@@ -9,7 +9,7 @@ import { runEvent } from './run-event.ts';
 export const LAYERS = ['snapshot', 'kv', 'memory', 'artifact'] as const;
 export type Layer = (typeof LAYERS)[number];
 
-/** The name of the damaged item, and of the same item of another tenant. */
+/** The name of the damaged item. Another tenant has an item with the same name. */
 export const SICK = 'sick';
 const OTHER_TENANT = 'neighbour';
 /** The bytes of the damaged artifact. Its reference has a unique name. */
@@ -47,7 +47,7 @@ const RIGHT: Record<Layer, (name: string) => string> = {
   artifact: (name) => Buffer.alloc(5_000, `${name} artifact `).toString(),
 };
 
-/** Checks a store with one damaged layer, and returns one sentence for each broken promise. */
+/** Checks a store with one damaged layer, and returns one sentence for each broken guarantee. */
 export async function checkLayer(store: Store, layer: Layer): Promise<string[]> {
   const problems: string[] = [];
   const [owner, other] = [store.forTenant('default'), store.forTenant(OTHER_TENANT)];

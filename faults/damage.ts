@@ -1,5 +1,5 @@
 /**
- * Damages one run of many and measures a subscription, the projector, the feed and another tenant's writer, compared
+ * Damages one of many runs and measures a subscription, the projector, the feed and another tenant's writer, compared
  * with the same work on an undamaged store. Both stores take turns for several rounds. Each round adds events to every
  * run, and the median of the rounds' ratios counts. Then the run is repaired and released, and the subscription must
  * have handled each event once and in order. `--engines sqlite,redis --rounds 9 --runs 200 --least-ms 1000`.
@@ -92,7 +92,7 @@ class Subject {
     this.#events += EVENTS_A_RUN;
   }
 
-  /** The number of events that no reader gets. */
+  /** The number of events that are withheld from readers. */
   get #heldBack(): number {
     return this.#isDamaged ? this.#events - DAMAGED_SEQ + 1 : 0;
   }
@@ -139,9 +139,10 @@ class Subject {
   async #project(): Promise<number> {
     const began = performance.now();
     const projector = await createProjector({ store: this.#store, name: `snapshots-${this.#round}` });
-    const expected = RUNS - (this.#isDamaged ? 1 : 0);
-    await until(() => projector.status().refreshed >= expected);
-    const rate = perSecond(projector.status().refreshed, began);
+    // Events, because a run whose snapshot was refreshed twice need not count twice.
+    const expected = (RUNS - (this.#isDamaged ? 1 : 0)) * EVENTS_A_RUN;
+    await until(() => projector.status().folded >= expected);
+    const rate = perSecond(projector.status().folded, began);
     await projector.stop();
     return rate;
   }
@@ -188,7 +189,7 @@ function median(numbers: readonly number[]): number {
   return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
 }
 
-/** Returns a summary of one engine and whether it is good enough. */
+/** Returns a summary of one engine and whether it meets the goals. */
 async function judge(engine: EngineName): Promise<{ summary: string; isGood: boolean }> {
   const [sound, damaged] = [await Subject.open(engine, false), await Subject.open(engine, true)];
   try {

@@ -1,9 +1,9 @@
 /**
- * A store that returns one event of a run as a damaged disk would, until it is repaired: the same data through another
- * run engine. Tests that damage an engine's own storage are in the engine's package.
+ * A store that returns one event of a run in damaged form until it is repaired: the same data through another run
+ * engine. Tests that damage an engine's own storage are in the engine's package.
  */
 import type { Store } from '@tidemark/core';
-import { isDamaged, type RunKey, type StoredRunEvent, withRuns } from '@tidemark/core/engine';
+import { isDamaged, isNotice, type RunKey, type StoredRunEvent, withRuns } from '@tidemark/core/engine';
 
 /** The event that is currently damaged, shared by all views. */
 export interface Damage {
@@ -22,10 +22,10 @@ export function damagedStore(store: Store, damage: Damage): Store {
       const page = await engine.fetch(run, afterSeq, limit, call);
       return { ...page, events: read(run, page.events), lead: read(run, page.lead) };
     },
-    async feed(after, limit, call) {
-      const entries = await engine.feed(after, limit, call);
+    async feed(...args) {
+      const entries = await engine.feed(...args);
       return entries.map((entry) =>
-        isDamaged(entry) ? entry : { ...entry, event: read(entry.run, [entry.event])[0]! },
+        isDamaged(entry) || isNotice(entry) ? entry : { ...entry, event: read(entry.run, [entry.event])[0]! },
       );
     },
   }))!;

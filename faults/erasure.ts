@@ -1,7 +1,7 @@
 /**
- * Kills the erasure of a tenant after steps of every part and in the middle of the next, again and again. The same call
- * must finish the rest, nothing of the tenant may be found then, and the other tenant must stay complete. `--crashes
- * 100 --seed N --url redis://…`; without `--url` on a SQLite file, whose tables and files are checked too.
+ * Kills the erasure of a tenant after steps of every part and in the middle of the next, again and again. Calling it
+ * again must finish the rest, no data of the tenant may remain, and the other tenant must stay complete.
+ * `--crashes 100 --seed N --url redis://…`; without `--url` on a SQLite file, whose tables and files are checked too.
  */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -61,7 +61,7 @@ function rowsOf(path: string, tenantId: string): string[] {
   return found.map(({ name }) => `rows of ${name}`);
 }
 
-/** Counts files with bytes. The next sweep removes those a crash left. */
+/** Counts files with bytes. The next sweep removes those left by a crash. */
 function filesOf(path: string): number {
   const names = readdirSync(`${path}-artifacts`, { recursive: true, withFileTypes: true });
   return names.filter((entry) => entry.isFile() && !entry.parentPath.endsWith('staging')).length;

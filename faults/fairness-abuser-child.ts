@@ -13,7 +13,7 @@ import { runEvent } from './run-event.ts';
 const { values } = parseArgs({
   options: { url: { type: 'string' }, key: { type: 'string' }, mode: { type: 'string' } },
 });
-/** Leaves the processor to the server and the polite tenants: a real abuser has its own machine. */
+/** Lowers the priority in favour of the server and the polite tenants, because a real abuser has its own machine. */
 const NICE = 15;
 const STREAMS = 400;
 const TOPICS = 50;
@@ -28,7 +28,7 @@ let isOver = false;
 
 const event = (runId: string) => JSON.stringify({ ...runEvent(runId), tenantId: 'abuser' });
 
-/** Repeats a request as fast as replies arrive. After a refusal it waits briefly, as a careless client does. */
+/** Repeats a request as fast as replies arrive. After a refusal it waits briefly, like a careless client. */
 async function loop(ask: () => Promise<{ status: number }>): Promise<void> {
   while (!isOver) {
     const { status } = await ask();

@@ -1,4 +1,6 @@
-/** Shared by the load generators of `server-fairness`: requests over kept connections, and their response times. */
+/**
+ * Helpers of the load generators of `server-fairness`: requests over persistent connections, and their response times.
+ */
 import { Agent, request as httpRequest } from 'node:http';
 import { setPriority } from 'node:os';
 
@@ -9,7 +11,7 @@ export function takePriority(): void {
   try {
     setPriority(-20);
   } catch {
-    // Only root may do this. The figures are noisier without it.
+    // Only root may do this. Without it, the figures are noisier.
   }
 }
 

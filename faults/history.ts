@@ -10,7 +10,7 @@ export type Note =
   | (Write & { kind: 'acked'; runSeq: number })
   /** The store reported that nothing was written. */
   | (Write & { kind: 'rejected'; code: string })
-  /** The store reported that it does not know. */
+  /** The store reported that the outcome is unknown. */
   | (Write & { kind: 'unknown'; code: string });
 
 export interface Write {
@@ -66,7 +66,7 @@ interface WriteHistory {
   rejected: boolean;
 }
 
-/** Compares the notes of all writers with the logs of all runs they name. */
+/** Compares the notes of all writers with the logs of all runs in them. */
 export function checkHistory(notes: readonly Note[], logs: Logs): Verdict {
   const histories = gather(notes);
   const problems: Problem[] = [];
@@ -138,7 +138,7 @@ function checkRun(
 
 type Report = (kind: ProblemKind, message: string) => void;
 
-/** Checks a log by itself: dense sequences, each key once, times that do not decrease. */
+/** Checks the log itself: dense sequences, each key once, times that do not decrease. */
 function checkShape(log: readonly LogEvent[], report: Report): void {
   const seen = new Map<string, number>();
   const eventIds = new Map<string, number>();

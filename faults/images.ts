@@ -1,13 +1,13 @@
 /**
  * File systems in a file, for disk faults. They are mounted through a loop device, which requires root. Everything is
- * unmounted again, also when the process is interrupted.
+ * unmounted again, even if the process is interrupted.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Thrown when loop mounts are not allowed. The message says why. */
+/** Thrown when loop mounts are not allowed. The message contains the reason. */
 export class LoopMountRefused extends Error {}
 
 /** A folder for images and mount points, always cleaned up. */
@@ -59,7 +59,7 @@ export class Images {
       try {
         this.unmount(mountPoint);
       } catch {
-        // A process still has a file open there: detach now, and the kernel unmounts when it is closed.
+        // A process still has a file open there, so detach now; the kernel unmounts when the file is closed.
         execFileSync('umount', ['--lazy', mountPoint], { stdio: 'pipe' });
       }
     }

@@ -1,7 +1,7 @@
 /**
  * F6 and F7: a disk whose syncs fail, and a full disk. A failed sync must be an unknown outcome and never a success,
  * and retrying the write must settle it as one event. A full disk must refuse writes, and acknowledged events must stay
- * readable. Needs strace for the first and loop mounts for the second, and reports what it skipped.
+ * readable. Needs strace for the first and loop mounts for the second, and reports the skipped parts.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ function hasStrace(): boolean {
   }
 }
 
-/** The syncs of the writer that fail: every tenth from the thirtieth on, or all from there on. */
+/** The syncs of the writer that fail: every tenth from the thirtieth onwards, or all from the thirtieth onwards. */
 const SYNC_FAULTS = { 'syncs that fail now and then': 'when=30+10', 'a disk that stays broken': 'when=30+' };
 
 async function failSyncs(name: string, when: string, folder: string): Promise<void> {

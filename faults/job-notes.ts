@@ -1,4 +1,4 @@
-/** The notes of job workers, and checks that no job was completed twice, by nobody, or by a lost claim. */
+/** The notes of job workers, and checks that every job was completed once, by a valid claim. */
 import { readFileSync } from 'node:fs';
 import type { Job } from '@tidemark/core';
 
@@ -11,7 +11,7 @@ export interface JobNote {
   claimId: string;
 }
 
-/** Reads the notes in a file. A last line that was cut by a kill does not count. */
+/** Reads the notes in a file. Ignores a last line that was cut off by a kill. */
 export function readJobNotes(file: string): JobNote[] {
   const lines = readFileSync(file, 'utf8').split('\n');
   return lines.flatMap((line) => {

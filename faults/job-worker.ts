@@ -1,6 +1,6 @@
 /**
  * Workers that can be killed or frozen at any moment. They claim jobs at --url, work briefly and complete them. Results
- * are noted on standard output, without buffering. Some oversleep their lease on purpose.
+ * are noted on standard output, without buffering. Some sleep past their lease on purpose.
  */
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
@@ -17,7 +17,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     workers: { type: 'string' },
     lease: { type: 'string' },
-    /** One in this many jobs is overslept. */
+    /** For one in this many jobs, the worker sleeps past the lease. */
     oversleep: { type: 'string' },
   },
 });

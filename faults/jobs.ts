@@ -1,7 +1,7 @@
 /**
  * Jobs under loss (KV-7, KV-8): of many workers in several processes some are killed, some are frozen past their lease
- * and some oversleep it, while two sweepers send their jobs back. Every job must be completed exactly once, by a valid
- * claim. `--url sqlite:… --jobs 10000 --workers 100 --processes 10 --lease 2000 --seed N`.
+ * and some sleep past it, while two sweepers return their jobs to the queue. Every job must be completed exactly once,
+ * by a valid claim. `--url sqlite:… --jobs 10000 --workers 100 --processes 10 --lease 2000 --seed N`.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ const { values } = parseArgs({
 const [jobCount, processCount, leaseMs] = [Number(values.jobs), Number(values.processes), Number(values.lease)];
 const perProcess = Math.ceil(Number(values.workers) / processCount);
 const random = new Random(Number(values.seed));
-/** About this many jobs are overslept in total. */
+/** The approximate number of jobs for which a worker sleeps past its lease. */
 const OVERSLEPT = 20;
 const ENQUEUED_AT_ONCE = 100;
 const SWEEP_EVERY_MS = 200;
@@ -132,7 +132,7 @@ function summarize(jobs: readonly Job[], seconds: number, counts: { requeued: nu
     `jobs: ${jobs.length} completed once, ${sentBack} sent back, ${lost} zombies heard CLAIM_LOST, ` +
       `${wrong.length} problems, ${seconds.toFixed(1)} s, seed ${values.seed}`,
   );
-  // Without lost claims the run proves nothing.
+  // A run without lost claims proves nothing.
   if (wrong.length > 0 || lost === 0 || sentBack === 0) process.exitCode = 1;
 }
 

@@ -3,8 +3,9 @@
  * `--point` it finishes and exits. `--what archive|restore --path --archive --point --hit run…`.
  */
 import { parseArgs } from 'node:util';
-import { createArchiver, directoryTarget } from '@tidemark/runtime';
+import { createArchiver } from '@tidemark/runtime';
 import { sqliteStore } from '@tidemark/sqlite';
+import { openArchive } from './archive-place.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,7 +24,7 @@ function probe(point: string): void {
 }
 
 const store = await sqliteStore(values.path!);
-const target = directoryTarget(values.archive!);
+const target = openArchive(values.archive!);
 const archiver = createArchiver({ store, target, probe });
 if (values.what === 'archive') {
   const { spared } = await archiver.archiveRuns({});

@@ -1,14 +1,16 @@
 /**
  * Kills an archiver, and a process that restores, at every named point, again and again. After each kill every run must
- * be complete in the store or in the archive. In the end all must be where they should be. `--crashes 100 --seed N`.
+ * be complete in the store or in the archive. Finally, all runs must be where they should be. `--crashes 100 --seed N`.
+ * With `--s3` the archive is in a bucket; with `--archivers 2` a second archiver works on the same runs and is not killed.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { isTidemarkError, type Store } from '@tidemark/core';
-import { type Archiver, createArchiver, directoryTarget } from '@tidemark/runtime';
+import { type Archiver, createArchiver } from '@tidemark/runtime';
 import { sqliteStore } from '@tidemark/sqlite';
+import { newBucketPlace, openArchive } from './archive-place.ts';
 import { WriterProcess } from './children.ts';
 import { newSeed, Random } from './random.ts';
 
@@ -16,11 +18,14 @@ const { values } = parseArgs({
   options: {
     crashes: { type: 'string', default: '100' },
     seed: { type: 'string', default: String(newSeed()) },
+    s3: { type: 'boolean', default: false },
+    archivers: { type: 'string', default: '1' },
   },
 });
 
 const RUNS = 12;
-/** How often each point may be passed before the kill: there is one pack, and one restore per run. */
+const OTHERS = Number(values.archivers) - 1;
+/** How often each point may be passed before the kill, given one pack and one restore per run. */
 const POINTS: Record<'archive' | 'restore', Record<string, number>> = {
   archive: { packed: 1, 'under way': 1, checked: 1, leaving: RUNS, left: RUNS, listed: 1, done: 1 },
   restore: { restoring: 4, part: 4, restored: 4 },
@@ -75,9 +80,12 @@ async function look(store: Store, archiver: Archiver, runId: string, heads: Head
 
 async function crashRepeatedly(wanted: number): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-keeping-'));
-  const [path, archive] = [join(folder, 'store.db'), join(folder, 'archive')];
+  const path = join(folder, 'store.db');
+  const { place: archive, stop } = values.s3
+    ? await newBucketPlace()
+    : { place: join(folder, 'archive'), stop: async () => {} };
   const store = await sqliteStore(path);
-  const archiver = createArchiver({ store, target: directoryTarget(archive) });
+  const archiver = createArchiver({ store, target: openArchive(archive) });
   const problems: string[] = [];
   let [crashes, rounds, moves] = [0, 0, 0];
   const work = async (what: 'archive' | 'restore', point?: string): Promise<boolean> => {
@@ -92,9 +100,18 @@ async function crashRepeatedly(wanted: number): Promise<string[]> {
       ...(point ? ['--point', point, '--hit', hit] : []),
     ];
     const child = new WriterProcess('keeping-child', [...args, '--', ...runIds], join(folder, 'notes'));
+    const others = what === 'archive' ? await Promise.all(Array.from({ length: OTHERS }, () => archiveBeside())) : [];
+    problems.push(...others.flat());
     const code = await child.end();
     if (code !== null && code !== 0) problems.push(`${what} ${point} failed with ${code}: ${child.errors}`);
     return code === null;
+  };
+  /** Archives in another process, and returns its problems. */
+  const archiveBeside = async (): Promise<string[]> => {
+    const args = ['--what', 'archive', '--path', path, '--archive', archive, '--', ...runIds];
+    const other = new WriterProcess('keeping-child', args, join(folder, 'notes'));
+    const code = await other.end();
+    return code === 0 ? [] : [`an archiver beside another one failed with ${code}: ${other.errors}`];
   };
   const check = async (expected?: string) => {
     for (const runId of runIds) {
@@ -110,7 +127,7 @@ async function crashRepeatedly(wanted: number): Promise<string[]> {
       const point = random.pick(points);
       if (await work(what, point)) crashes++;
       else {
-        // The child finished: everything must have moved, and the next round goes the other way.
+        // The child has finished, so everything must have been moved. The next round goes in the other direction.
         await check(what === 'archive' ? 'archive' : 'store');
         what = what === 'archive' ? 'restore' : 'archive';
         moves++;
@@ -122,7 +139,7 @@ async function crashRepeatedly(wanted: number): Promise<string[]> {
     await check('archive');
     const { ok, problems: damages, strays } = await archiver.verify();
     if (!ok) problems.push(...damages);
-    const left = await Array.fromAsync(directoryTarget(archive).list('under-way/'));
+    const left = await Array.fromAsync(openArchive(archive).list('under-way/'));
     if (left.length > 0) problems.push(`still under way: ${left.join(', ')}`);
     console.log(
       `keeping: ${rounds} rounds, ${crashes} crashes, ${moves} moves, ${strays.length} stray files, ${problems.length} problems`,
@@ -130,6 +147,7 @@ async function crashRepeatedly(wanted: number): Promise<string[]> {
     return problems;
   } finally {
     await store.close();
+    await stop();
     rmSync(folder, { recursive: true });
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Kills NATS servers with SIGKILL under load, round after round, with one client that stays open: the only server,
  * which restarts, or in a cluster the leader of the runs stream. Every acknowledged event and swap must be stored once,
- * and the client must recover by itself. `--rounds 10 --seed N --callers 16 --nodes 1|3 --version installed|2.10`.
+ * and the client must recover automatically. `--rounds 10 --seed N --callers 16 --nodes 1|3 --version installed|2.10`.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -47,6 +47,7 @@ const redis = await startOwnServer('redis');
 const redisCluster = await startRedisCluster();
 const nats = await startOwnServer('nats');
 const natsCluster = await startNatsCluster('installed');
+const dynamodb = await startOwnServer('dynamodb');
 const children = Array.from({ length: PROCESSES }, () =>
   fork(join(import.meta.dirname, 'opening-child.ts'), { execArgv: [...SOURCE_FLAGS] }),
 );
@@ -56,6 +57,7 @@ const ENGINES: Record<string, NewUrl> = {
   redis: (name) => `${redis.url}?prefix=${name}`,
   'redis cluster': (name) => `${redisCluster.url}?prefix=${name}`,
   nats: (name) => `${nats.url}?prefix=${name}`,
+  dynamodb: (name) => `${dynamodb.url}&prefix=${name}`,
   'nats cluster': (name) => `${natsCluster.url}?prefix=${name}`,
 };
 try {
@@ -63,6 +65,6 @@ try {
     if (!(await tryEngine(engine, newUrl, children))) process.exitCode = 1;
 } finally {
   for (const child of children) child.kill();
-  await Promise.all([postgres, redis, redisCluster, nats, natsCluster].map((server) => server.stop()));
+  await Promise.all([postgres, redis, redisCluster, nats, natsCluster, dynamodb].map((server) => server.stop()));
   rmSync(folder, { recursive: true });
 }

@@ -1,6 +1,6 @@
 /**
  * F2: kills the PostgreSQL server with SIGKILL under load and restarts it, round after round, with one client that
- * stays open. Every acknowledged event must be stored once at its position, and the client must recover by itself.
+ * stays open. Every acknowledged event must be stored once at its position, and the client must recover automatically.
  * `--rounds 20 --seed N --callers 16`.
  */
 import { randomUUID } from 'node:crypto';

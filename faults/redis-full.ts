@@ -1,8 +1,8 @@
 /**
  * A full disk under Redis, with each sync policy. With `everysec` the server keeps running: writes fail with
- * `STORAGE_FULL`, reads work. With `always`, the only policy that survives a power cut, Redis itself exits: the current
- * write is `OUTCOME_UNKNOWN` and everything after it `UNAVAILABLE`. No acknowledged write may be lost once there is
- * space again. Needs loop mounts, and reports what it skipped.
+ * `STORAGE_FULL`, reads work. With `always`, the only policy that survives a power failure, Redis itself exits: the
+ * current write is `OUTCOME_UNKNOWN` and everything after it `UNAVAILABLE`. No acknowledged write may be lost once
+ * there is space again. Needs loop mounts, and reports what it skipped.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

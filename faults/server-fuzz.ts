@@ -1,8 +1,8 @@
 /**
- * Wrong and heavy requests to every route by every role: stranger, reader, tenant, tenant's admin and operator. Allowed
- * are only documented replies, no server error except 503 with a reason, an event loop without long delays, and memory
- * within the budget. `--seconds 60 --seed N --url sqlite:…`; `--rounds 300` stops after that many requests to each
- * route instead.
+ * Wrong and heavy requests to every route by every role: anonymous, reader, tenant, tenant's admin and operator.
+ * Allowed are only documented replies, no server error except 503 with a reason, an event loop without long delays, and
+ * memory within the budget. `--seconds 60 --seed N --url sqlite:…`; `--rounds 300` stops after that many requests to
+ * each route instead.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

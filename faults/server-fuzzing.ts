@@ -32,7 +32,7 @@ export interface Fuzz {
   rounds?: number;
   /** A time of `Date.now()`: continues with other seeds until then. */
   until?: number;
-  /** The role of the caller. A stranger has no token. */
+  /** The role of the caller. An anonymous caller has no token. */
   role?: string;
   token?: string | null;
   /** Also sends bodies and queries that are costly to process. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { SOURCE_FLAGS } from '../scripts/processes.ts';
 
-/** A key for each role. A stranger has none. */
+/** A key for each role. Anonymous callers have none. */
 export type RoleTokens = Readonly<Record<string, string | null>>;
 
 export interface ServerRoles {
@@ -66,7 +66,7 @@ function linesOf(lines: Interface): AsyncIterator<string> {
   return lines[Symbol.asyncIterator]();
 }
 
-/** An idle process beside the server: on a busy machine it is delayed too, which is not the server's fault. */
+/** An idle process next to the server: on a busy machine it is delayed too, which is not the server's fault. */
 export class IdleProcess {
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;

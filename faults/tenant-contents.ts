@@ -44,7 +44,15 @@ export async function fillTenant(store: Store, tenantId: string, runs = 3, event
       { ...event, traceId },
       { ...event, traceId: null, nodeName: sessionId },
     ]);
-    await agents.saveRemoteBinding({ traceId, contextId: null, taskId: 'task', agentUrl: `https://${tenantId}` });
+    await agents.saveRemoteBinding({
+      traceId,
+      contextId: null,
+      taskId: 'task',
+      agentUrl: `https://${tenantId}`,
+      routerSessionId: sessionId,
+      remoteSkill: 'skill',
+      metadata: { text },
+    });
     await agents.savePlannerEvent(traceId, {
       eventType: 'step_complete',
       ts: 1,
@@ -88,6 +96,7 @@ export async function contentsOf(store: Store, tenantId: string): Promise<Record
         await agents.listTraces(sessionId),
         (await agents.loadHistory(traceId)).length,
         (await agents.listRemoteBindings(traceId)).length,
+        (await agents.listBindings(sessionId)).length,
         (await agents.listPlannerEvents(traceId)).length,
         await agents.loadMemoryState(memoryKey(tenantId, 'user', sessionId)),
         bytes.map((it) => it?.length).sort(),

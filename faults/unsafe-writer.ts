@@ -1,6 +1,6 @@
 /**
- * The negative control of the power cut: the bare driver with settings that many libraries use by default (WAL with
- * synchronous NORMAL, or OFF). It acknowledges commits that are not on disk. A rig that loses none of them proves
+ * The negative control of the power failure test: the bare driver with settings that many libraries use by default (WAL
+ * with synchronous NORMAL, or OFF). It acknowledges commits that are not on disk. A rig that loses none of them proves
  * nothing.
  */
 import { randomUUID } from 'node:crypto';

@@ -1,13 +1,14 @@
 /**
- * A writer that can be killed at any moment: appends to the SQLite store at --path and notes each write on standard
- * output, before the call and after the result, without buffering. First it retries the writes that --notes left
- * unsettled.
+ * A writer that can be killed at any moment: appends to the SQLite store at --path, or to the store at --url, and notes
+ * each write on standard output, before the call and after the result, without buffering. First it retries the writes
+ * that --notes left unsettled.
  */
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { type AppendResult, isTidemarkError, type Store } from '@tidemark/core';
 import { sqliteStore } from '@tidemark/sqlite';
+import { open } from 'tidemark';
 import { type Note, unsettled, type Write } from './history.ts';
 import { eventOf, lineOf, readNotes } from './notes.ts';
 
@@ -16,6 +17,7 @@ const BATCH = 3;
 const { values } = parseArgs({
   options: {
     path: { type: 'string' },
+    url: { type: 'string' },
     notes: { type: 'string' },
     round: { type: 'string', default: '0' },
     callers: { type: 'string', default: '8' },
@@ -65,7 +67,7 @@ async function call(store: Store, caller: number): Promise<void> {
   }
 }
 
-const store = await sqliteStore(values.path!);
+const store = values.url === undefined ? await sqliteStore(values.path!) : await open(values.url);
 if (values.notes !== undefined) {
   for (const { writes, batch } of unsettled(readNotes(values.notes))) await write(store, writes, batch);
 }

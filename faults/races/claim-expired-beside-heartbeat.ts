@@ -24,8 +24,8 @@ interface Round extends RoundResult {
 }
 
 export const claimExpiredBesideHeartbeat: Race = {
-  summary: 'claimers take expired leases beside workers that renew them and a sweeper',
-  rounds: { short: 5, long: 300 },
+  summary: "' claimers take expired leases while workers renew them and a sweeper runs",
+  rounds: { short: 3, long: 300 },
 
   async round({ a, b, random, id }: Arena): Promise<RoundResult> {
     const round: Round = { checks: 0, problems: [], taskType: `expired-${id}`, heldUntil: new Map() };

@@ -14,7 +14,7 @@ const JOBS = 2 * CLAIMS;
 
 export const claimRetriesAtOnce: Race = {
   summary: 'claims are retried at once and after their job has ended',
-  rounds: { short: 8, long: 400 },
+  rounds: { short: 5, long: 400 },
 
   async round({ a, b, random, id }: Arena): Promise<RoundResult> {
     const taskType = `claims-${id}`;

@@ -13,8 +13,8 @@ const LONGEST_DELAY_MS = 40;
 const AT = '2026-02-16T09:30:00.000Z';
 
 export const copyBesideDeletes: Race = {
-  summary: 'copyStore beside deletes in its source',
-  rounds: { short: 4, long: 100 },
+  summary: "' copyStore during deletes in its source",
+  rounds: { short: 3, long: 100 },
   round,
 };
 

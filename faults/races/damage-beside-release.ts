@@ -52,8 +52,8 @@ class Reader {
 }
 
 export const damageBesideRelease: Race = {
-  summary: 'damage, repair and release beside readers and a writer',
-  rounds: { short: 4, long: 60 },
+  summary: "' damage, repair and release during reads and writes",
+  rounds: { short: 3, long: 60 },
   async round({ a, b, id, random }) {
     const tenantId = `tenant-${id}`;
     const [sick, well] = [`${id}-sick`, `${id}-well`];

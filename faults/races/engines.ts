@@ -6,7 +6,7 @@ import type { Store, StoreOptions } from '@tidemark/core';
 import { open } from 'tidemark';
 import { offeredUrl, type ServerName, startOwnServer } from '../../scripts/servers/index.ts';
 
-export const ENGINES = ['memory', 'sqlite', 'postgres', 'redis', 'nats'] as const;
+export const ENGINES = ['memory', 'sqlite', 'postgres', 'redis', 'nats', 'dynamodb'] as const;
 
 export type EngineName = (typeof ENGINES)[number];
 

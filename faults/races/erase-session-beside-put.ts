@@ -17,8 +17,8 @@ const LONGEST_DELAY_MS: Record<Kind, number> = { small: 10, large: 40, stream: 4
 
 export function eraseSessionBesidePut(kind: Kind): Race {
   return {
-    summary: `eraseSession beside puts of the same bytes in other sessions (${kind})`,
-    rounds: { short: 5, long: 200 },
+    summary: `eraseSession during puts of the same bytes in other sessions (${kind})`,
+    rounds: { short: 3, long: 200 },
     round: (arena) => round(arena, kind),
   };
 }

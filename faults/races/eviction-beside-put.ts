@@ -10,9 +10,9 @@ const SCOPE = { sessionId: 'session' };
 const LONGEST_DELAY_MS = 8;
 
 export const evictionBesidePut: Race = {
-  summary: 'eviction of the least recently used artifact beside a put of it',
+  summary: "' eviction of the least recently used artifact during a put of it",
   options: { artifacts: { maxSessionCount: SESSION_HOLDS } },
-  rounds: { short: 10, long: 400 },
+  rounds: { short: 6, long: 400 },
   round,
 };
 

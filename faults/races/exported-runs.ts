@@ -12,8 +12,8 @@ const EVENTS = 1_200;
 const MOVES = 4;
 
 export const EXPORTED_RUNS: Race = {
-  summary: 'export, reads and verify beside an archiver',
-  rounds: { short: 3, long: 30 },
+  summary: "' export, reads and verify during an archiver run",
+  rounds: { short: 2, long: 30 },
   async round({ a, b, id }) {
     const runId = `${id}-run`;
     const [one, two] = [a.forTenant('default'), b.forTenant('default')];

@@ -5,6 +5,8 @@ import { damageBesideRelease } from './damage-beside-release.ts';
 import { eraseSessionBesidePut } from './erase-session-beside-put.ts';
 import { evictionBesidePut } from './eviction-beside-put.ts';
 import { EXPORTED_RUNS } from './exported-runs.ts';
+import { livesBesideDeletes } from './lives-beside-deletes.ts';
+import { noticesBesideWriters } from './notices-beside-writers.ts';
 import { pauseLeaseBesideRelease } from './pause-lease-beside-release.ts';
 import { putBesideDelete } from './put-beside-delete.ts';
 import type { Race } from './race.ts';
@@ -29,6 +31,8 @@ export const RACES: Record<string, Race> = {
   'erase-session-beside-stream': eraseSessionBesidePut('stream'),
   'eviction-beside-put': evictionBesidePut,
   'exported-runs': EXPORTED_RUNS,
+  'lives-beside-deletes': livesBesideDeletes,
+  'notices-beside-writers': noticesBesideWriters,
   'pause-lease-beside-release': pauseLeaseBesideRelease,
   'put-beside-delete': putBesideDelete,
   'redacted-archives': REDACTED_ARCHIVES,

@@ -13,7 +13,7 @@ const LEASE_MS = 12;
 
 export const pauseLeaseBesideRelease: Race = {
   summary: 'claims of one pause are confirmed and released around the end of their leases',
-  rounds: { short: 8, long: 400 },
+  rounds: { short: 5, long: 400 },
 
   async round({ a, b, random, id }: Arena): Promise<RoundResult> {
     const total: RoundResult = { checks: 0, problems: [] };

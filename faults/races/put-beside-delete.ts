@@ -14,8 +14,8 @@ const SCOPE = { sessionId: 'session', traceId: 'trace' };
 const READ = { timeoutMs: 10_000 };
 
 export const putBesideDelete: Race = {
-  summary: 'put of an artifact beside delete of the same artifact',
-  rounds: { short: 6, long: 300 },
+  summary: "' put of an artifact during a delete of the same artifact",
+  rounds: { short: 4, long: 300 },
   round,
 };
 

@@ -14,7 +14,7 @@ const ORDER = { by: 'officer', reason: 'request 4711', tenantId: 'default' };
 
 export const REDACTED_ARCHIVES: Race = {
   summary: 'redaction while a run is packed',
-  rounds: { short: 15, long: 200 },
+  rounds: { short: 8, long: 200 },
   async round({ a, b, id, random }) {
     const runId = `${id}-run`;
     await a.runs.appendEvents([runEvent(runId), runEvent(runId, `${id} secret`, SECRET), runEvent(runId)]);

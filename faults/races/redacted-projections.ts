@@ -23,8 +23,8 @@ const versionOf = (version: number) =>
   });
 
 export const REDACTED_PROJECTIONS: Race = {
-  summary: 'redaction beside the rebuild of a projection',
-  rounds: { short: 10, long: 100 },
+  summary: "' redaction during the rebuild of a projection",
+  rounds: { short: 6, long: 100 },
   async round({ a, b, id, random }) {
     const tenantId = `tenant-${id}`;
     const [one, two] = [a.forTenant(tenantId), b.forTenant(tenantId)];

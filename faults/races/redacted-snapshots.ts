@@ -11,8 +11,8 @@ const SECRET = 'the payload that was redacted';
 const ORDER = { by: 'officer', reason: 'request 4711' };
 
 export const REDACTED_SNAPSHOTS: Race = {
-  summary: 'redaction beside snapshot writers that stall',
-  rounds: { short: 10, long: 150 },
+  summary: "' redaction while snapshot writers stall",
+  rounds: { short: 6, long: 150 },
   async round({ a, b, id }) {
     const runId = `${id}-run`;
     const { runs } = a.forTenant('default');

@@ -1,7 +1,7 @@
 /**
  * One client creates records that must be absent and sends every request several times, as after lost replies. Another
- * deletes them meanwhile. Each request must be applied at most once, and once it has returned true it must always
- * return true.
+ * deletes them at the same time. Each request must be applied at most once, and once it has returned true it must
+ * always return true.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KvStore } from '@tidemark/core';
@@ -12,8 +12,8 @@ const REQUESTS = 6;
 const SENDINGS = 4;
 
 export const requestIdsBesideDeletes: Race = {
-  summary: 'requests are retried beside deletes of their records',
-  rounds: { short: 10, long: 500 },
+  summary: "' requests are retried during deletes of their records",
+  rounds: { short: 6, long: 500 },
 
   async round({ a, b, random, id }: Arena): Promise<RoundResult> {
     const total: RoundResult = { checks: 0, problems: [] };

@@ -10,8 +10,8 @@ import type { Race } from './race.ts';
 const MOVES = 6;
 
 export const RESTORED_RUNS: Race = {
-  summary: 'archive, restore and append beside snapshot readers',
-  rounds: { short: 10, long: 100 },
+  summary: "' archive, restore and append during snapshot reads",
+  rounds: { short: 6, long: 100 },
   async round({ a, b, id }) {
     const run = new MovedRun(a.forTenant('default'), `${id}-run`);
     await run.append('first');

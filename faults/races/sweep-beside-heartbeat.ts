@@ -17,8 +17,8 @@ const THRESHOLD_MS = 3_600_000;
 const CLOCK_SLACK_MS = 5;
 
 export const sweepBesideHeartbeat: Race = {
-  summary: 'workers renew leases and complete their jobs beside sweepers',
-  rounds: { short: 5, long: 300 },
+  summary: "' workers renew leases and complete their jobs while sweepers run",
+  rounds: { short: 3, long: 300 },
 
   async round({ a, b, random, id }: Arena): Promise<RoundResult> {
     const taskType = `sweep-${id}`;

@@ -13,8 +13,8 @@ const SWEEPS = 4;
 const LONGEST_DELAY_MS = 30;
 
 export const sweepBesidePut: Race = {
-  summary: 'artifacts.sweep beside puts of the bytes it takes for unnamed',
-  rounds: { short: 5, long: 200 },
+  summary: "' artifacts.sweep during puts of bytes it considers unreferenced",
+  rounds: { short: 3, long: 200 },
   round,
 };
 

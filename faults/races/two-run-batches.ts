@@ -10,8 +10,8 @@ import type { Race } from './race.ts';
 const BATCHES = 12;
 
 export const TWO_RUN_BATCHES: Race = {
-  summary: 'batches over two runs beside tight time limits',
-  rounds: { short: 5, long: 60 },
+  summary: "' batches over two runs with tight time limits",
+  rounds: { short: 3, long: 60 },
   async round({ a, b, id, random }) {
     const [one, two] = [`${id}-one`, `${id}-two`];
     const done = new AbortController();

@@ -28,9 +28,9 @@ async function change(kv: KvStore, key: string, value: string, random: Random): 
 }
 
 export const upgradeBesideOldWriter: Race = {
-  summary: 'upgrade to checksums beside a process that still writes without them',
+  summary: "' upgrade to checksums while a process still writes without them",
   engines: ['redis'],
-  rounds: { short: 10, long: 300 },
+  rounds: { short: 6, long: 300 },
   async open({ url }, options) {
     const server = new URL(url);
     const prefix = server.searchParams.get('prefix')!;

@@ -55,8 +55,8 @@ class Watcher {
 }
 
 export const verifyBesideRefresh: Race = {
-  summary: 'verify that replaces a wrong snapshot beside a projector',
-  rounds: { short: 10, long: 200 },
+  summary: "' verify that replaces a wrong snapshot while a projector runs",
+  rounds: { short: 6, long: 200 },
   async round({ a, b, id, random }) {
     const runId = `${id}-run`;
     const [runs, beside] = [a, b].map((store) => store.forTenant('default').runs) as [RunStore, RunStore];
