@@ -2,7 +2,7 @@
  * `npm run bench -- against REV`: CPU per operation of this tree against another revision, in alternating rounds of the
  * same work. Wall time depends on the disk and on other processes; CPU time of the process shows whether a change made
  * it slower. `--rounds 10 --only append,post --engines memory,sqlite,postgres,redis,nats`. `--tree DIR` uses an
- * installed checkout of the other revision instead of making one.
+ * existing, installed checkout of the other revision.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -24,7 +24,16 @@ const WARM_ROUNDS = 10;
 const MOST = 1.03;
 
 /** Operations per round of each workload. */
-const CALLS = { append: 10_000, set: 10_000, get: 20_000 };
+const CALLS = {
+  append: 10_000,
+  set: 10_000,
+  get: 20_000,
+  put: 10_000,
+  enqueue: 2_000,
+  work: 2_000,
+  work8: 1_000,
+  work1: 300,
+};
 const REQUESTS: Record<string, { units: number; round: (url: string, units: number) => Round }> = {
   post: { units: 10_000, round: postsTo },
   bulk: { units: 20_000, round: linesTo },
@@ -118,7 +127,7 @@ async function newDatabases(
   const end = async () => undefined;
   if (engine === 'memory') return { urls: ['', ''], end };
   if (engine === 'sqlite') {
-    // In memory if possible: a busy disk costs CPU too.
+    // In memory if possible, because a busy disk costs CPU too.
     const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : scratch, 'sqlite-'));
     const remove = async () => rmSync(folder, { recursive: true, force: true });
     return { urls: [`sqlite:${folder}/ours.db`, `sqlite:${folder}/theirs.db`], end: remove };

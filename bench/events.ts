@@ -1,5 +1,5 @@
 /**
- * The events of every append benchmark: made before the clock starts, with the same shape for our store and the bare
+ * The events of every append benchmark, created before the clock starts, with the same shape for our store and the bare
  * driver.
  */
 import type { RunEventEnvelope, RunEventInput } from '@tidemark/core';

@@ -1,6 +1,6 @@
 /**
- * Jobs: the cost of a sweep of 100 stuck jobs among 1 000 000 others, against the same among 10 000 (KV-8). On SQLite
- * in two files, or on any engine with `--url=…`, in two tenants.
+ * Jobs: the cost of a sweep of 100 stuck jobs among 1 000 000 others, compared with 10 000 (KV-8). On SQLite in two
+ * files, or on any engine with `--url=…`, in two tenants.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
 /**
- * Archives runs of a hundred events each, reads every file back, restores all runs, and compares each event byte for
+ * Archives runs with a hundred events each, reads every file back, restores all runs, and compares each event byte for
  * byte.
  */
 import { createHash } from 'node:crypto';
@@ -78,7 +78,7 @@ function eventsOf(runId: string, words: Words): RunEventInput[] {
   });
 }
 
-/** Returns the hash of all events of a run as readers get them, and their size as lines of JSON. */
+/** Returns the hash of all events of a run as returned to readers, and their size as lines of JSON. */
 async function contentOf(store: Store, runId: string): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash('sha256');
   let bytes = 0;

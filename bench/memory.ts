@@ -1,6 +1,6 @@
 /**
- * Memory: the cost of folding and appending as a run grows. There is no bare driver to compare with, so it is compared
- * with itself.
+ * Memory: the cost of folding and appending as a run grows. There is no bare driver to compare with, so a large run is
+ * compared with a small one.
  */
 import { memoryStore, type RunEventRecord, reduceRun } from '@tidemark/core';
 import { makeEvents } from './events.ts';

@@ -1,4 +1,7 @@
-/** PostgreSQL: our store against multi-row unnest inserts of the same rows: same table, indexes, batch size and driver. */
+/**
+ * PostgreSQL: our store compared with multi-row unnest inserts of the same rows, with the same table, indexes, batch
+ * size and driver.
+ */
 import type { RunEventInput, Store } from '@tidemark/core';
 import { postgresStore } from '@tidemark/postgres';
 import pg from 'pg';

@@ -135,7 +135,7 @@ export async function benchProjector(report: (line: string) => void, quick: bool
         const at = (share: number) => lags[Math.min(lags.length - 1, Math.floor(lags.length * share))]!;
         const [p50, p99, max] = [at(0.5), at(0.99), lags.at(-1)!];
         report(`${engine} at ${rate} events/s: lag p50 ${p50} ms, p99 ${p99} ms, max ${max} ms`);
-        // There is no bare driver to compare with: the limit is the promised lag.
+        // There is no bare driver to compare with, so the limit is the documented lag.
         figures.push(
           atMost(1, `lag p99 at ${rate} events/s, ${engine}, against 1 s`, 'ms', { ours: p99, raw: WANTED_MS }),
         );

@@ -62,7 +62,7 @@ export async function benchRedis(report: (line: string) => void, quick: boolean)
       );
 
     const figures: Figure[] = [];
-    // Appends are measured with every write flushed, fields of records with both settings, of which the first is more
+    // Appends are measured with every write flushed, fields of records with both settings. The first setting is more
     // common.
     for (const flushed of ['everysec', 'always']) {
       await raw.configSet('appendfsync', flushed);

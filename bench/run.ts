@@ -10,9 +10,12 @@ import { benchKeeping } from './keeping.ts';
 import { type Figure, formatFigures } from './measure.ts';
 import { benchMemory } from './memory.ts';
 import { benchNats } from './nats.ts';
+import { compareWithNeighbours } from './neighbours/run.ts';
+import { drawPicture } from './picture.ts';
 import { benchPostgres } from './postgres.ts';
 import { benchProjector } from './projector.ts';
 import { benchRedis } from './redis.ts';
+import { benchScans } from './scans.ts';
 import { benchServer } from './server.ts';
 import { benchSnapshots } from './snapshots.ts';
 import { benchSqlite } from './sqlite.ts';
@@ -29,19 +32,30 @@ const ENGINES: Record<string, (report: (line: string) => void, quick: boolean) =
   projector: benchProjector,
   redis: benchRedis,
   nats: benchNats,
+  scans: benchScans,
   server: benchServer,
   inspector: benchInspector,
 };
 
 const quick = process.argv.includes('--quick');
 const named = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+if (named[0] === 'picture') {
+  drawPicture();
+  process.exit();
+}
 if (named[0] === 'against') {
   await compareWith(process.argv.slice(3));
   process.exit();
 }
+if (named[0] === 'neighbours') {
+  await compareWithNeighbours(process.argv.slice(3));
+  process.exit();
+}
 const unknown = named.find((name) => !(name in ENGINES));
 if (unknown !== undefined) {
-  console.error(`There is no benchmark for ${unknown}; choose from ${Object.keys(ENGINES).join(', ')}, against`);
+  console.error(
+    `There is no benchmark for ${unknown}; choose from ${Object.keys(ENGINES).join(', ')}, against, neighbours`,
+  );
   process.exit(2);
 }
 

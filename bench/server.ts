@@ -73,7 +73,7 @@ function someEvents(count: number) {
   return Array.from({ length: count }, (_, n) => runEvent(`run-${n % CONNECTIONS}`, `${round}-${n}`));
 }
 
-/** Each connection sends its next event when the last one is answered. */
+/** Each connection sends its next event when it has received the response to the previous one. */
 export function postsTo(url: string, count: number): Round {
   return () => {
     const { host, hostname, port } = new URL(url);

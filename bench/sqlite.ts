@@ -117,7 +117,7 @@ interface Pair {
 async function withFiles<T>(work: (pair: Pair) => Promise<T>): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), 'tidemark-bench-'));
   const ours = await sqliteStore(join(directory, 'ours.db'));
-  // The store creates the tables; the bare driver then has the file to itself.
+  // The store creates the tables; afterwards only the bare driver uses the file.
   await (await sqliteStore(join(directory, 'raw.db'))).close();
   const raw = new RawDriver(join(directory, 'raw.db'));
   try {

@@ -1,0 +1,147 @@
+/**
+ * Scans of records and `deletePrefix` on every engine: one record among heavy neighbours against a `get`, a page in
+ * reverse against the same page forwards, and appends while a prefix is deleted against appends alone. `--engines=sqlite,redis`
+ * selects engines.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import type { Store } from '@tidemark/core';
+import { open } from 'tidemark';
+import { type ServerName, startOwnServer } from '../scripts/servers/index.ts';
+import { compareRates, type Figure, type Rates, type Round } from './measure.ts';
+
+const NEIGHBOURS = 50;
+const NEIGHBOUR_BYTES = 400 * 1024;
+const SMALL_RECORDS = 1_000;
+const PAGE = 200;
+const LOOKUPS = 50;
+const ROUNDS = 9;
+const AT_ONCE = 64;
+const APPENDS = 2_000;
+
+const SCAN_COST = 3;
+const REVERSE_COST = 1.2;
+const APPEND_SHARE = 0.7;
+
+const SERVERS: Record<string, ServerName> = { postgres: 'postgres', redis: 'redis', nats: 'nats' };
+
+export async function benchScans(report: (line: string) => void, quick: boolean): Promise<Figure[]> {
+  const { values } = parseArgs({ options: { engines: { type: 'string' } }, strict: false });
+  const engines = ((values.engines as string | undefined) ?? 'memory,sqlite,postgres,redis,nats').split(',');
+  const figures: Figure[] = [];
+  for (const engine of engines) {
+    report(engine);
+    figures.push(...(await onEngine(engine, quick)));
+  }
+  return figures;
+}
+
+async function onEngine(engine: string, quick: boolean): Promise<Figure[]> {
+  const server = engine in SERVERS ? await startOwnServer(SERVERS[engine]!) : null;
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-scans-'));
+  const url = server?.url ?? (engine === 'sqlite' ? `sqlite:${join(folder, 'state.db')}` : `${engine}:`);
+  const store = await open(url, { timeoutMs: 60_000 });
+  try {
+    return [
+      costOf(SCAN_COST, `${engine}: scan of one record beside heavy ones, against get`, await oneAmongHeavy(store)),
+      costOf(REVERSE_COST, `${engine}: page of ${PAGE} in reverse, against forwards`, await reversePage(store)),
+      await appendsBesideDeletion(store, engine, quick ? 20_000 : 100_000),
+    ];
+  } finally {
+    await store.close();
+    await server?.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Returns the cost of a unit of ours as a multiple of the other's. */
+function costOf(most: number, scenario: string, { ours, raw, ratio }: Rates): Figure {
+  return { scenario, unit: '1/s', ours, raw, ratio: 1 / ratio, wanted: `≤ ${most}`, kept: 1 / ratio <= most };
+}
+
+async function oneAmongHeavy({ kv }: Store): Promise<Rates> {
+  await kv.put('heavy.000', { value: 'small' });
+  const bytes = new Uint8Array(NEIGHBOUR_BYTES).fill(7);
+  for (let index = 1; index <= NEIGHBOURS; index++) await kv.put(`heavy.${String(index).padStart(3, '0')}`, { bytes });
+  const scan = repeated(LOOKUPS, async () => {
+    for await (const { key } of kv.scan('heavy.', { maxResults: 1 })) expectKey(key, 'heavy.000');
+  });
+  return compareRates(
+    scan,
+    repeated(LOOKUPS, () => kv.get('heavy.000')),
+    ROUNDS,
+  );
+}
+
+function expectKey(key: string, expected: string): void {
+  if (key !== expected) throw new Error(`The scan returned ${key} instead of ${expected}`);
+}
+
+async function reversePage({ kv }: Store): Promise<Rates> {
+  for (let index = 0; index < SMALL_RECORDS; index++) await kv.put(`small.${index + SMALL_RECORDS}`, { index });
+  const page = (reverse: boolean) =>
+    repeated(LOOKUPS, async () => {
+      const { items } = await kv.scanPage('small.', { reverse, limit: PAGE });
+      if (items.length !== PAGE) throw new Error(`A page has ${items.length} records`);
+    });
+  return compareRates(page(true), page(false), ROUNDS);
+}
+
+function repeated(times: number, call: () => Promise<unknown>): Round {
+  return () => async () => {
+    for (let time = 0; time < times; time++) await call();
+    return times;
+  };
+}
+
+/** Compares the rate of appends before a deletion with their rate while it is in progress. */
+async function appendsBesideDeletion(store: Store, engine: string, records: number): Promise<Figure> {
+  for (let from = 0; from < records; from += AT_ONCE) {
+    const size = Math.min(AT_ONCE, records - from);
+    await Promise.all(Array.from({ length: size }, (_, at) => store.kv.put(`doomed.${from + at}`, { index: at })));
+  }
+  await appendRate(store);
+  const raw = await appendRate(store);
+  const deletion = { isOver: false };
+  const deleting = deleteAll(store, records).finally(() => {
+    deletion.isOver = true;
+  });
+  const rates: number[] = [];
+  while (!deletion.isOver) rates.push(await appendRate(store, deletion));
+  await deleting;
+  const ours = rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
+  const scenario = `${engine}: appends beside deletePrefix of ${records} records`;
+  const ratio = ours / raw;
+  return { scenario, unit: '1/s', ours, raw, ratio, wanted: `≥ ${APPEND_SHARE}`, kept: ratio >= APPEND_SHARE };
+}
+
+async function deleteAll({ kv }: Store, records: number): Promise<void> {
+  let deleted = 0;
+  let cursor: string | undefined;
+  do {
+    const step = await kv.deletePrefix('doomed.', { ...(cursor === undefined ? {} : { cursor }) });
+    deleted += step.deleted;
+    cursor = step.next;
+  } while (cursor !== undefined);
+  if (deleted !== records) throw new Error(`${deleted} of ${records} records were deleted`);
+}
+
+/** Returns the appends per second of `AT_ONCE` callers, each with a run of its own. Stops early when `until` is over. */
+async function appendRate(store: Store, until: { readonly isOver: boolean } = { isOver: false }): Promise<number> {
+  const start = performance.now();
+  let appended = 0;
+  const append = async (caller: number) => {
+    const run = store.runs.handle(`caller-${caller}`);
+    for (let index = 0; index < APPENDS / AT_ONCE && !until.isOver; index++) {
+      await run.append('Progress', { index });
+      appended++;
+      // In memory a loop of appends never returns to the event loop, where the deletion waits for its turn.
+      await nextTurn();
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, (_, caller) => append(caller)));
+  return (appended / (performance.now() - start)) * 1_000;
+}
