@@ -11,6 +11,7 @@ const MAY_IMPORT = {
   core: [],
   conformance: ['core'],
   runtime: ['core'],
+  s3: ['core', 'runtime'],
   sql: ['core'],
   sqlite: ['core', 'sql'],
   postgres: ['core', 'sql'],
@@ -18,8 +19,12 @@ const MAY_IMPORT = {
   client: ['core', 'wire'],
   server: ['core', 'runtime', 'wire'],
   inspector: ['core', 'wire'],
-  cli: ['core', 'runtime', 'conformance', 'server', 'client', 'tidemark', 'sqlite', 'postgres'],
-  tidemark: ['core', 'runtime', 'client', 'cli', 'sqlite', 'postgres', 'redis', 'nats'],
+  cli: ['core', 'runtime', 'conformance', 'server', 'client', 'tidemark', 'sqlite', 'postgres', 'dynamodb', 's3'],
+  langgraph: ['core'],
+  claude: ['core'],
+  'openai-agents': ['core'],
+  'ai-sdk': ['core'],
+  tidemark: ['core', 'runtime', 'client', 'cli', 'sqlite', 'postgres', 'redis', 'nats', 'dynamodb', 's3'],
 };
 
 /** A package imports only the layers below it, so engines never import each other. */
@@ -43,6 +48,7 @@ const CORE_LAYERS = [
   ['assembly', 'store\\.ts'],
   ['memory', 'memory/'],
   ['wrappers', '(wrappers|telemetry)/'],
+  ['adapters', 'adapters/'],
   ['entries', '(index|portable|toolbox|engine/index)\\.ts'],
 ];
 const CORE = '^packages/core/src/';

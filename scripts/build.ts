@@ -1,5 +1,5 @@
 /**
- * `npm run build`: declarations by the compiler, one JavaScript file per entry of a package, and the inspector's page. A
+ * `npm run build`: declarations by the compiler, one JavaScript file per entry of a package, the inspector's page and the documentation. A
  * package of many small files takes three times as long to load.
  */
 import { globSync, readFileSync, rmSync } from 'node:fs';
@@ -7,7 +7,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Plugin, rolldown } from 'rolldown';
 import { buildInspector } from './inspector.ts';
-import { runVisibly, toolPath } from './processes.ts';
+import { ROOT, runVisibly, toolPath } from './processes.ts';
+import { buildSite, SITE } from './site/site.ts';
 
 const SOURCE = 'tidemark-source';
 
@@ -36,7 +37,7 @@ function manifestOf(directory: string): Manifest {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
 }
 
-/** Replaces `text-files.ts` of a package by the texts it reads, so that its bundles need no other files. */
+/** Replaces `text-files.ts` of a package with the texts it reads, so that its bundles need no other files. */
 const inlineTexts: Plugin = {
   name: 'inline-texts',
   async load(id) {
@@ -68,7 +69,7 @@ async function bundle(directory: string): Promise<void> {
   console.log(`${basename(directory)}: ${Object.keys(entries).join(', ')}`);
 }
 
-/** Returns whether an import names one of our packages that is not published. */
+/** Returns whether an import refers to one of our unpublished packages. */
 function isPrivate(id: string): boolean {
   return privateNames.some((name) => id === name || id.startsWith(`${name}/`));
 }
@@ -104,5 +105,6 @@ if (code === 0) {
   for (const leak of leaks) console.error(leak);
   if (leaks.length > 0) code = 1;
   await buildInspector();
+  buildSite(ROOT, SITE);
 }
 process.exitCode = code;

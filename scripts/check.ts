@@ -1,14 +1,14 @@
 /**
- * `npm run check`: types, lint and format, unused code, layering, packed packages, documents, generated pages, spelling, commit subjects and words.
- * One line per check; only a failed one shows its output.
- * Arguments name the checks to run: `npm run check -- types lint`.
+ * `npm run check`: types, lint and format, unused code, layering, packed packages, documents, generated pages,
+ * spelling, commit subjects and words. Prints one line per check, and the output of failed ones. Arguments select the
+ * checks to run: `npm run check -- types lint`.
  */
 
 import { join } from 'node:path';
 import { ROOT, runQuietly, toolPath } from './processes.ts';
 
 const SCRIPT = join(ROOT, 'scripts/run.js');
-/** Unchanged files are not read again: the spell check then takes one second instead of six. */
+/** Unchanged files are not read again, so the spell check takes one second instead of six. */
 const SPELLING = join(ROOT, 'node_modules/.cache/cspell');
 
 const CHECKS = [

@@ -1,4 +1,7 @@
-/** `npm run check -- commits`: prints the commits since the base whose subject breaks the form. Passes where git has no such base. */
+/**
+ * `npm run check -- commits`: prints the commits since the base whose subject does not have the required form. Passes
+ * if git does not have the base commit.
+ */
 import { BASE, parseCommits, subjectProblems } from './commits/subjects.ts';
 import { runQuietly } from './processes.ts';
 

@@ -1,16 +1,17 @@
 /**
  * `npm run docs`: writes the pages that are generated from the code, and the fields that all manifests share. With `--check` it writes nothing and fails when
- * one is out of date.
+ * one is out of date. With `site` it builds the static site, into the server package or the directory that follows.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { renderCommandsPage } from '@tidemark/cli';
 import { renderClausesPage } from '@tidemark/conformance';
 import { CALLS, type CallFacts, ERROR_CODES } from '@tidemark/core';
-import { openApiDocument } from '@tidemark/server';
 import { apiPages } from './api/report.ts';
+import { renderRoutesPage } from './api/routes-page.ts';
 import { manifestPages } from './packages/manifests.ts';
 import { ROOT } from './processes.ts';
+import { buildSite, SITE } from './site/site.ts';
 
 const PAGES: Record<string, () => string> = {
   'docs/errors.md': renderErrorsPage,
@@ -63,7 +64,7 @@ A write contains the arguments of the call, with these exceptions:
 - \`signal\`, \`timeoutMs\` and \`onProgress\` belong to one attempt and are left out. \`replay\` has its own.
 - An append that joined a \`transaction\` has no \`write\`: only the owner of the transaction can find out whether it was committed.
 - The token of a pause is a secret, and a stream can be read once. The write has \`{ withheld: 'token' }\`, \`'chunks'\` or
-  \`'parts'\` instead; pass the value again with \`replay(store, write, { withheld: token })\`. Parts of a run in an array are included.
+  \`'parts'\` instead; pass the value again with \`replay(store, write, { withheld: token })\`. An array of run parts is part of the write.
 - Bytes, big integers and projections are included as they are. A write with one of them is not plain JSON; all others can
   be stored as JSON and replayed by another process.
 
@@ -81,28 +82,36 @@ function settledBy(way: string): string {
   return names.join(', ');
 }
 
-interface Operation {
-  summary: string;
-  'x-scope'?: string;
+/** Returns the overview of the documentation for language models: every page with its title and first sentence. */
+function renderOverview(): string {
+  const readme = describePage('README.md');
+  const pages = ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'];
+  const guides = globSync('docs/{,guide/,operations/,coming-from/}*.md', { cwd: ROOT }).sort();
+  const packages = globSync('packages/*/README.md', { cwd: ROOT }).sort();
+  const section = (title: string, paths: string[]) =>
+    [`## ${title}`, '', ...paths.map((path) => linkTo(path)), ''].join('\n');
+  return [
+    `# ${readme.title}\n\n> ${readme.summary}\n`,
+    section('Documentation', ['README.md', ...guides]),
+    section('Packages', packages),
+    section('Optional', [...pages, ...globSync('docs/decisions/*.md', { cwd: ROOT }).sort()]),
+  ].join('\n');
 }
 
-function renderRoutesPage(): string {
-  const { paths } = openApiDocument() as { paths: Record<string, Record<string, Operation>> };
-  const rows = Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(
-      ([method, { summary, 'x-scope': scope }]) =>
-        `| \`${method.toUpperCase()}\` | \`${path}\` | ${scope ?? 'open'} | ${summary} |`,
-    ),
-  );
-  return `# HTTP routes
+function linkTo(path: string): string {
+  const { title, summary } = describePage(path);
+  return `- [${title}](${path})${summary && `: ${summary}`}`;
+}
 
-The routes of the server. [http.md](http.md) has the rules common to all of them, and \`/openapi.json\` the parameters, bodies
-and problems of each. This page is generated from the code by \`npm run docs\`.
-
-| method | path | scope | description |
-| --- | --- | --- | --- |
-${rows.join('\n')}
-`;
+/** Returns the heading of a page and the first sentence of its first paragraph, if it begins with one. */
+function describePage(path: string): { title: string; summary: string } {
+  const text = (PAGES[path]?.() ?? readFileSync(join(ROOT, path), 'utf8')).trim();
+  const [heading = '', first = ''] = text.split('\n\n');
+  const prose = /^(?:[A-Z]|`(?!`))/.test(first)
+    ? first.replaceAll('\n', ' ').replace(/\[([^\]]+)\]\([^)]+\)/g, '$1')
+    : '';
+  const [sentence = prose] = /^.*?[.:](?= |$)/.exec(prose) ?? [];
+  return { title: heading.replace(/^# /, ''), summary: sentence.replace(/:$/, '.') };
 }
 
 /** Returns every page by its path. Reports of packages that no longer exist are `null`. */
@@ -112,6 +121,7 @@ function renderPages(): Map<string, string | null> {
     ...apiPages(ROOT),
     ...manifestPages(ROOT),
     ...Object.entries(PAGES).map(([path, render]) => [path, render()] as const),
+    ['llms.txt', renderOverview()],
   ]);
 }
 
@@ -123,13 +133,20 @@ function writePage(path: string, page: string | null): void {
 }
 
 const checking = process.argv.includes('--check');
-for (const [path, page] of renderPages()) {
-  const file = join(ROOT, path);
-  if (!checking) {
-    writePage(path, page);
-    console.log(`${page === null ? 'removed' : 'wrote'} ${path}`);
-  } else if (page === null || !existsSync(file) || readFileSync(file, 'utf8') !== page) {
-    console.error(`${path} is out of date: run npm run docs`);
-    process.exitCode = 1;
+if (process.argv[2] === 'site') {
+  const directory = process.argv[3] ?? SITE;
+  console.log(`wrote ${buildSite(ROOT, directory)} pages to ${directory}`);
+} else writeOrCheckPages();
+
+function writeOrCheckPages(): void {
+  for (const [path, page] of renderPages()) {
+    const file = join(ROOT, path);
+    if (!checking) {
+      writePage(path, page);
+      console.log(`${page === null ? 'removed' : 'wrote'} ${path}`);
+    } else if (page === null || !existsSync(file) || readFileSync(file, 'utf8') !== page) {
+      console.error(`${path} is out of date: run npm run docs`);
+      process.exitCode = 1;
+    }
   }
 }

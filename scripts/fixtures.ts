@@ -1,6 +1,6 @@
 /**
  * `npm run fixtures -- 0.1`: fills a store of every engine with the code of this checkout and keeps each, packed, with
- * its expected content. Run once per release, in its checkout; docs/upgrades.md has the steps.
+ * its expected content. Run it once per release, in a checkout of the release; see docs/upgrades.md for the steps.
  */
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ if (!version || !/^\d+\.\d+$/.test(version)) {
   process.exit(2);
 }
 
-/** Fills the store, closes it, and records its content. The archive of its archived runs is stored beside it. */
+/** Fills the store, closes it, and records its content. The archive of its archived runs is stored next to it. */
 async function fill(store: Store, directory: string): Promise<unknown> {
   const notes = await fillStore(store, join(directory, 'archive'));
   const contents = await readStore(store);
@@ -66,7 +66,7 @@ async function keepPostgres(name: string, options: Omit<PostgresOptions, 'url'>,
   }
 }
 
-/** Keeps the files of a server, which is killed first, so that they are as a crash leaves them. */
+/** Keeps the files of a server, which is killed first so that they are in the state after a crash. */
 async function keepServer(
   name: 'redis' | 'nats',
   open: (url: string) => Promise<Store>,

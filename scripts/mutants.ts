@@ -1,19 +1,24 @@
 /**
  * `npm run mutants`: changes one operator or condition at a time in `core`, `sql` and the Lua scripts, runs the tests
- * on a copy, and lists the changes that no test noticed. `--sample 200` (the default) tries that many, picked by
- * `--seed`; `--skip 100` leaves out the first of them, which an earlier run has judged; `--all` tries every one, which
- * takes hours; a path narrows it: `npm run mutants -- packages/core/src/jobs`. `--only TEXT` tries those whose
- * description contains it. A mutant that cannot change behaviour is listed in `scripts/mutants/equivalent.json` with
- * its reason and is not counted.
+ * on a copy, and lists the changes that no test detected. Most of them are in the copy at once, behind switches, and
+ * each test runs with the mutants that it evaluates. `--sample 200` (the default) tries that many, picked by
+ * `--seed`; `--skip 100` skips the first of them, which an earlier run has tested; `--all` tries every one, which takes
+ * hours; a path narrows it: `npm run mutants -- packages/core/src/jobs`. `--only TEXT` tries those whose description
+ * contains it. A mutant that cannot change behaviour is listed in `scripts/mutants/equivalent.json` with its reason and
+ * is not counted.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Random } from '../faults/random.ts';
+import { judgeAlone, type Verdict } from './mutants/alone.ts';
 import { luaMutants } from './mutants/lua.ts';
 import { describeMutant, type Mutant, mutated } from './mutants/mutant.ts';
+import { TIMED_OUT } from './mutants/notes.ts';
 import { Sandbox } from './mutants/sandbox.ts';
-import { judge, measure, type Verdict } from './mutants/stages.ts';
+import { STAGES, serversFor } from './mutants/stages.ts';
+import { type Switched, withSwitches } from './mutants/switches.ts';
+import { judgeSwitched } from './mutants/switching.ts';
 import { typescriptMutants } from './mutants/typescript.ts';
 import { ROOT } from './processes.ts';
 import { announce, startServers, stopServers } from './servers/index.ts';
@@ -26,7 +31,6 @@ const { values, positionals } = parseArgs({
     seed: { type: 'string', default: '1' },
     skip: { type: 'string', default: '0' },
     only: { type: 'string', default: '' },
-    workers: { type: 'string', default: '2' },
   },
 });
 
@@ -38,6 +42,8 @@ const LEFT_OUT = /\.test\.ts$|\/index\.ts$|\/contracts\//;
 const EQUIVALENT: Record<string, string> = JSON.parse(
   readFileSync(join(import.meta.dirname, 'mutants/equivalent.json'), 'utf8'),
 );
+
+const VERDICTS: readonly Verdict[] = ['killed', 'timed out', 'survived'];
 
 const textOf = new Map<string, string>();
 
@@ -66,39 +72,62 @@ function isEquivalent(description: string): boolean {
   return Object.hasOwn(EQUIVALENT, description.replace(/:\d+ {2}/, '  '));
 }
 
-/** Throws if tests fail without any change, because they would kill every mutant. */
-async function expectSound(sandbox: Sandbox, mutants: readonly Mutant[]): Promise<void> {
-  const packages = Map.groupBy(mutants, ({ file }) => file.split('/')[1]);
-  for (const [name, [first]] of packages) {
-    console.error(`mutants: trying the tests of ${name} on unchanged sources`);
-    const verdict = await measure(sandbox.root, first!.file);
-    if (verdict !== 'survived') throw new Error(`The tests of ${name} fail without any change (${verdict}).`);
+async function judgeAll(mutants: readonly Mutant[]): Promise<Map<Verdict, number>> {
+  const counts = new Map<Verdict, number>(VERDICTS.map((it) => [it, 0]));
+  const report = (verdict: Verdict, mutant: Mutant, how = '') => {
+    counts.set(verdict, counts.get(verdict)! + 1);
+    console.log(`${verdict}  ${describeMutant(textOf.get(mutant.file)!, mutant)}${how}`);
+  };
+  const sandbox = new Sandbox();
+  try {
+    const { survivors, notReached, left } = await judgeTogether(sandbox, mutants, report);
+    for (const mutant of [...mutants.filter((it) => !it.host), ...left]) {
+      const source = textOf.get(mutant.file)!;
+      report(await judgeAlone(sandbox, mutant.file, mutated(source, mutant), source), mutant);
+    }
+    for (const mutant of survivors) report('survived', mutant, notReached.has(mutant) ? '  (not reached)' : '');
+  } finally {
+    sandbox.remove();
   }
+  return counts;
 }
 
-async function judgeAll(mutants: readonly Mutant[]): Promise<Map<string, Verdict>> {
-  const verdicts = new Map<string, Verdict>();
-  const queue = mutants.values();
-  const work = async (sandbox: Sandbox) => {
-    for (const mutant of queue) {
-      const source = textOf.get(mutant.file)!;
-      const description = describeMutant(source, mutant);
-      sandbox.write(mutant.file, mutated(source, mutant));
-      const verdict = await judge(sandbox.root, mutant.file);
-      sandbox.write(mutant.file, source);
-      verdicts.set(description, verdict);
-      if (verdict === 'survived') console.log(`survived  ${description}`);
-      if (verdicts.size % 10 === 0) console.error(`mutants: ${verdicts.size} of ${mutants.length}`);
-    }
-  };
-  const sandboxes = Array.from({ length: Number(values.workers) }, () => new Sandbox());
-  try {
-    await expectSound(sandboxes[0]!, mutants);
-    await Promise.all(sandboxes.map(work));
-  } finally {
-    for (const sandbox of sandboxes) sandbox.remove();
+/** Judges all mutants that can be switched, stage by stage. Returns those that no test noticed. */
+async function judgeTogether(
+  sandbox: Sandbox,
+  mutants: readonly Mutant[],
+  report: (verdict: Verdict, mutant: Mutant, how: string) => void,
+): Promise<{ survivors: Mutant[]; notReached: Set<Mutant>; left: Mutant[] }> {
+  const all = mutants.filter(isSwitchable).map((mutant, id): Switched => ({ id, mutant }));
+  const files = [...Map.groupBy(all, ({ mutant }) => mutant.file)];
+  for (const [file, changes] of files) sandbox.write(file, withSwitches(textOf.get(file)!, changes));
+  const open = new Map(all.map((it) => [it.id, it]));
+  const [reached, loaded] = [new Set<number>(), new Set<number>()];
+  for (const stage of STAGES) {
+    const mine = [...open.values()].filter(({ mutant }) => stage.runs(mutant.file));
+    if (mine.length === 0) continue;
+    console.error(`mutants: ${stage.name}: ${mine.length} of ${all.length} are left`);
+    const judgement = await judgeSwitched(sandbox, stage, mine, ({ id, test, error }) => {
+      const verdict = error === TIMED_OUT ? 'timed out' : 'killed';
+      report(verdict, open.get(id)!.mutant, `\n    ${test}: ${error.split('\n')[0]}`);
+      open.delete(id);
+    });
+    for (const id of judgement.reached) reached.add(id);
+    for (const id of judgement.loaded) loaded.add(id);
+    for (const test of judgement.excluded) console.error(`mutants: not used: ${test}`);
   }
-  return verdicts;
+  for (const [file] of files) sandbox.write(file, textOf.get(file)!);
+  const isLeft = (id: number) => loaded.has(id) && !reached.has(id);
+  const pick = (matches: (id: number) => boolean) => [...open].filter(([id]) => matches(id)).map(([, it]) => it.mutant);
+  return {
+    survivors: pick((id) => !isLeft(id)),
+    notReached: new Set(pick((id) => !reached.has(id))),
+    left: pick(isLeft),
+  };
+}
+
+function isSwitchable(mutant: Mutant): mutant is Switched['mutant'] {
+  return mutant.host !== undefined;
 }
 
 const found = allMutants();
@@ -108,17 +137,14 @@ const isAsked = (mutant: Mutant) => describeMutant(textOf.get(mutant.file)!, mut
 const picked = values.all || values.only !== '' ? open.filter(isAsked) : sampleOf(open, Number(values.sample));
 const chosen = picked.slice(Number(values.skip));
 console.error(`mutants: ${chosen.length} of ${found.length}, ${known.length} of them equivalent, seed ${values.seed}`);
-const servers = await startServers(chosen.some(({ file }) => file.endsWith('.lua')) ? ['redis'] : []);
+const servers = await startServers(serversFor(chosen.map(({ file }) => file)));
 announce(servers);
 try {
-  const verdicts = [...(await judgeAll(chosen)).values()];
-  const count = (verdict: Verdict) => verdicts.filter((it) => it === verdict).length;
-  const noticed = count('killed') + count('timed out');
-  const rate = ((100 * noticed) / verdicts.length).toFixed(1);
-  console.log(
-    `mutants: ${verdicts.length} tried, ${count('killed')} killed, ${count('timed out')} timed out, ` +
-      `${count('survived')} survived: ${rate} % noticed`,
-  );
+  const counts = await judgeAll(chosen);
+  const noticed = counts.get('killed')! + counts.get('timed out')!;
+  const rate = ((100 * noticed) / chosen.length).toFixed(1);
+  const parts = VERDICTS.map((verdict) => `${counts.get(verdict)} ${verdict}`).join(', ');
+  console.log(`mutants: ${chosen.length} tried, ${parts}: ${rate} % noticed`);
 } finally {
   await stopServers(servers);
 }

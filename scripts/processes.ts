@@ -32,7 +32,7 @@ export async function runVisibly(program: string, args: string[], options: Spawn
   let received: NodeJS.Signals | undefined;
   const passOn = (signal: NodeJS.Signals) => {
     received = signal;
-    // In a terminal Ctrl-C reaches the child by itself; a second SIGINT would interrupt its clean-up.
+    // In a terminal Ctrl-C also reaches the child; a second SIGINT would interrupt its clean-up.
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
   };
   process.on('SIGINT', passOn).on('SIGTERM', passOn);

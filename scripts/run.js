@@ -1,6 +1,6 @@
 /**
- * Starts `scripts/<name>.ts`, or `<folder>/<name>.ts`, on a Node that can run it. An older Node prints one sentence
- * instead of a stack trace, so this file uses only syntax that Node 14 parses.
+ * Starts `scripts/<name>.ts`, or `<folder>/<name>.ts`, on a Node that can run it. An older Node prints a one-line
+ * explanation instead of a stack trace, so this file uses only syntax that Node 14 parses.
  */
 // biome-ignore-start lint/style/useNodejsImportProtocol: early releases of Node 14 do not know `node:`.
 import { spawn } from 'child_process';
@@ -34,7 +34,7 @@ function start(script) {
   if ((major === 22 && minor < 18) || (major === 23 && minor < 6)) flags.push('--experimental-strip-types');
   const child = spawn(process.execPath, flags.concat(script, args), { stdio: 'inherit' });
 
-  // In a terminal Ctrl-C reaches the child by itself; a second SIGINT would interrupt its clean-up.
+  // In a terminal Ctrl-C also reaches the child; a second SIGINT would interrupt its clean-up.
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
   process.on('SIGTERM', () => child.kill('SIGTERM'));
   child.on('exit', (code, signal) => {

@@ -1,6 +1,7 @@
 /**
- * `npm run soak`: the fault rigs at full length, one after the other: kills, power cuts, flipped bits, failing disks,
- * lost workers. Arguments name the rigs to run: `npm run soak -- kill power-cut`. Takes about half an hour.
+ * `npm run soak`: runs the fault tests at full length, one after the other: kills, power failures, flipped bits,
+ * failing disks, lost workers. Arguments select the tests to run: `npm run soak -- kill power-cut`. Takes about half an
+ * hour.
  */
 import { runVisibly } from './processes.ts';
 
@@ -8,6 +9,7 @@ const RIGS: Record<string, string[]> = {
   races: [],
   kit: ['--rounds', '10'],
   opening: ['--rounds', '20'],
+  'rolling-upgrade': [],
   kill: ['--rounds', '200'],
   'power-cut': ['--cuts', '10'],
   'bit-flip': ['--flips', '300'],
@@ -17,10 +19,13 @@ const RIGS: Record<string, string[]> = {
   'redis-full': [],
   'redis-cluster': ['--rounds', '40'],
   'nats-kill': ['--rounds', '20'],
+  'dynamodb-kill': ['--kills', '200'],
   jobs: ['--jobs', '10000'],
   rebuild: ['--rounds', '100'],
   'crash-points': ['--crashes', '100'],
   keeping: ['--crashes', '100'],
+  'keeping-s3': ['--crashes', '100', '--s3', '--archivers', '2'],
+  's3-memory': [],
   copying: ['--crashes', '100'],
   erasure: ['--crashes', '100'],
   damage: ['--rounds', '5'],
@@ -42,7 +47,8 @@ const failed: string[] = [];
 for (const name of named.length > 0 ? named : Object.keys(RIGS)) {
   console.error(`\n${name}`);
   const script = new URL('./run.js', import.meta.url).pathname;
-  if ((await runVisibly(process.execPath, [script, `faults/${name}`, ...RIGS[name]!])) !== 0) failed.push(name);
+  if ((await runVisibly(process.execPath, [script, `faults/${name.replace(/-s3$/, '')}`, ...RIGS[name]!])) !== 0)
+    failed.push(name);
 }
 console.log(failed.length === 0 ? '\nNothing acknowledged was lost.' : `\nFailed: ${failed.join(', ')}`);
 process.exitCode = failed.length === 0 ? 0 : 1;

@@ -1,7 +1,7 @@
 /**
  * `npm start`: opens the embedded store, serves it and prints its URL. `npm start -- --demo` fills a separate store
- * with a demo and keeps it changing; `--port N` and `--store URL` choose others, `--no-loops` runs no projector and no
- * sweeper.
+ * with sample data and keeps it changing. `--port N` and `--store URL` override the defaults, and `--no-loops` disables
+ * the projector and the sweeper.
  */
 import { existsSync, globSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,11 +20,11 @@ const { values } = parseArgs({
   },
 });
 const FILES = { demo: '.tidemark/demo.db', own: '.tidemark/state.db' };
-/** The files of a store. The database itself comes last, since its presence means that the store is complete. */
+/** The files of a store. The database itself comes last, because its presence means that the store is complete. */
 const ENDINGS = ['-artifacts', '-wal', '-shm', ''];
 const url = values.store ?? `sqlite:${values.demo ? FILES.demo : FILES.own}`;
 
-/** Fills a temporary file and moves it, so that an interrupted one is not mistaken for a complete store. */
+/** Fills a temporary file and moves it, so that an incomplete store is not mistaken for a complete one. */
 async function fillDemoFile(file: string): Promise<void> {
   const unfinished = `${file}.unfinished`;
   for (const ending of ENDINGS) rmSync(unfinished + ending, { recursive: true, force: true });
@@ -35,8 +35,8 @@ async function fillDemoFile(file: string): Promise<void> {
 }
 
 /**
- * Builds the page and the packages when a source is newer: the server runs from its sources, but a program in this
- * clone that imports `tidemark` gets the built package.
+ * Builds the page and the packages if a source is newer. The server runs from its sources, but a program in this clone
+ * that imports `tidemark` gets the built package.
  */
 async function buildOutdated(): Promise<void> {
   const built = ['packages/server/inspector/index.html', 'packages/tidemark/dist/index.js', 'packages/cli/dist/cli.js'];

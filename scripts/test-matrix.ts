@@ -1,26 +1,42 @@
 /**
  * `npm run test:matrix`: the whole conformance kit on PostgreSQL in every combination of version, partitions, row-level
- * security and pooler, on Redis and Valkey and on NATS in every version, alone and as clusters, and
- * between clients and servers of different versions. Arguments narrow it down:
- * `npm run test:matrix -- "PostgreSQL 14"`. `npm run test:matrix -- install` tests the packed packages instead.
+ * security and pooler, on Redis and Valkey and on NATS in every version, alone and as clusters, over HTTP on PostgreSQL,
+ * between clients and servers of different versions, and its cases about artifacts with the bytes in Ceph. Arguments
+ * narrow it down: `npm run test:matrix -- "PostgreSQL 14"`. `npm run test:matrix -- install` tests the packed packages
+ * instead, and `npm run test:matrix -- adapters` compares the adapters for frameworks with the SDKs in 1 000 call
+ * sequences per engine.
  */
 
-import { ALL_CASES, type CaseResult, runConformance, type StoreUnderTest, sharesStore } from '@tidemark/conformance';
+import {
+  ALL_CASES,
+  type CaseResult,
+  type ConformanceCase,
+  runConformance,
+  type StoreUnderTest,
+  sharesStore,
+} from '@tidemark/conformance';
+import * as dynamodb from '../packages/dynamodb/test/kit-parts.ts';
 import * as nats from '../packages/nats/test/kit-parts.ts';
 import { SETTINGS as NATS_SETTINGS } from '../packages/nats/test/servers.ts';
 import { allCombinations, describeCombination, startCombination } from '../packages/postgres/test/combinations.ts';
 import * as redis from '../packages/redis/test/kit-parts.ts';
+import * as s3 from '../packages/s3/test/kit-parts.ts';
+import * as http from '../packages/server/test/kit-parts.ts';
+import { testAdapters } from './adapters/matrix.ts';
 import { PAIRINGS } from './compatibility/combinations.ts';
 import { testInstallation } from './install/matrix.ts';
+import { startOwnServer } from './servers/index.ts';
 
 /** Servers to run the kit on. */
 interface Combination {
   title: string;
   /**
-   * Cases that cannot pass there, with a reason each. They are run and must fail: a reason that no longer holds is an
-   * error.
+   * Cases that cannot pass there, each with the reason. They are run and must fail, so that outdated reasons are
+   * noticed.
    */
   declared?: Readonly<Record<string, string>>;
+  /** Only these cases. Default: all. */
+  cases?: readonly ConformanceCase[];
   start(): Promise<{ version: string; openUnderTest(): Promise<StoreUnderTest>; stop(): Promise<void> }>;
 }
 
@@ -40,6 +56,21 @@ const COMBINATIONS: Combination[] = [
       return { ...setting, openUnderTest: () => nats.openUnderTest(setting.options) };
     },
   })),
+  {
+    title: 'Over HTTP on PostgreSQL as installed',
+    start: async () => {
+      const server = await startOwnServer('postgres');
+      return { ...server, openUnderTest: async () => http.openUnderTest(await http.onPostgres(server.url)) };
+    },
+  },
+  ...Object.entries(dynamodb.SETTINGS).map(([title, start]) => ({
+    title,
+    start: async () => {
+      const setting = await start();
+      return { ...setting, openUnderTest: () => dynamodb.openUnderTest(setting.url) };
+    },
+  })),
+  ...Object.entries(s3.SETTINGS).map(([title, start]) => ({ title, start, cases: s3.BYTE_CASES })),
   ...PAIRINGS,
 ];
 
@@ -59,8 +90,9 @@ async function test(combination: Combination): Promise<Line> {
   const setting = await combination.start();
   try {
     const open = () => setting.openUnderTest();
-    const shared = ALL_CASES.filter(sharesStore);
-    const alone = ALL_CASES.filter((it) => !sharesStore(it));
+    const { cases: chosen = ALL_CASES } = combination;
+    const shared = chosen.filter(sharesStore);
+    const alone = chosen.filter((it) => !sharesStore(it));
     const reports = [
       await runConformance(open, { cases: shared, concurrency: CONCURRENCY }),
       await runConformance(open, { cases: alone }),
@@ -82,7 +114,7 @@ async function test(combination: Combination): Promise<Line> {
 /** Returns the cases that failed and are not declared, and declared ones that did not fail. */
 function unexpected(cases: readonly CaseResult[], declared: Readonly<Record<string, string>>): CaseResult[] {
   const failed = cases.filter(({ id, status }) => status === 'failed' && !Object.hasOwn(declared, id));
-  // Cases of a model play random commands, which may miss the difference.
+  // Model-based cases run random commands, which may miss the difference.
   const certain = Object.keys(declared).filter((id) => !id.startsWith('model/'));
   const passed = certain.filter((id) => !cases.some((it) => it.id === id && it.status === 'failed'));
   return [...failed, ...passed.map((id) => ({ id, error: 'is declared to fail here, and does not' }) as CaseResult)];
@@ -99,6 +131,7 @@ async function testOrFail(combination: Combination): Promise<Line> {
 }
 
 const wanted = process.argv.slice(2);
+if (wanted[0] === 'adapters') process.exit(await testAdapters());
 if (wanted[0] === 'install') process.exit((await testInstallation()) > 0 ? 1 : 0);
 const combinations = COMBINATIONS.filter(({ title }) => wanted.every((part) => title.includes(part)));
 const lines: Line[] = [];
@@ -122,5 +155,5 @@ const failures = lines.reduce((sum, { failed }) => sum + failed.length, 0);
 console.log(
   `${lines.length} combinations, ${lines.filter(({ failed }) => failed.length === 0).length} without a failure`,
 );
-// Exits explicitly: failed cases, as some are between versions, leave timers and sockets behind.
+// Exits explicitly, because failed cases leave timers and sockets behind, and between versions some cases must fail.
 process.exit(failures > 0 || lines.length === 0 ? 1 : 0);

@@ -7,7 +7,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT, runVisibly, toolPath } from './processes.ts';
-import { announce, neededServers, type RunningServers, startServers, stopServers } from './servers/index.ts';
+import { announce, type RunningServers, serversToStart, startServers, stopServers } from './servers/index.ts';
 
 interface Outcome {
   passed: number;
@@ -82,7 +82,7 @@ async function nodeTest(args: string[], scratch: string): Promise<Outcome> {
 
 async function startAndAnnounce(): Promise<RunningServers> {
   const began = performance.now();
-  const servers = await startServers(neededServers());
+  const servers = await startServers(serversToStart());
   announce(servers);
   const names = Object.entries(servers).map(([name, { version, started }]) => {
     return `${name} ${version}${started ? '' : ' (offered)'}`;

@@ -1,2 +1,2 @@
-/** `npm run tidemark -- runs list`: the command line, from its sources. */
+/** `npm run tidemark -- runs list`: runs the command line from its sources. */
 import '../packages/cli/src/cli.ts';

@@ -1,6 +1,6 @@
 /**
- * `npm run check -- words`: prints every phrase in comments and pages that `scripts/words/phrases.ts` lists, and what to write instead.
- * `npm run words -- packages/core README.md` reads only these files and folders.
+ * `npm run check -- words`: prints every phrase in comments and pages that is listed in `scripts/words/phrases.ts`,
+ * with the words to write instead. `npm run words -- packages/core README.md` reads only these files and folders.
  */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';

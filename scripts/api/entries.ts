@@ -17,7 +17,7 @@ interface Manifest {
   exports?: Record<string, { 'tidemark-source'?: string }>;
 }
 
-/** Returns the entries of every package that is not private, in order of folders and then as `exports` lists them. */
+/** Returns the entries of every package that is not private, in the order of folders and then of `exports`. */
 export function publishedEntries(root: string): Entry[] {
   return globSync('packages/*/package.json', { cwd: root })
     .sort()

@@ -81,7 +81,7 @@ const internal = 1;
 `);
   });
 
-  it('names the entry of a signature instead of repeating it', () => {
+  it('refers to the entry of a signature instead of repeating it', () => {
     expect(page).toContain(`## \`shapes/extra\`: 3 names
 
 \`\`\`ts

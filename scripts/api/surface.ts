@@ -41,7 +41,7 @@ function compilerOptions(): ts.CompilerOptions {
   const base = join(import.meta.dirname, '../../tsconfig.base.json');
   const { config } = ts.readConfigFile(base, ts.sys.readFile);
   const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, join(base, '..'));
-  // `npm run check -- types` reports type errors; checking here would only cost time.
+  // `npm run check -- types` reports type errors; checking them here would only take time.
   return { ...options, composite: false, removeComments: true, noCheck: true };
 }
 

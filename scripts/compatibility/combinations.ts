@@ -19,7 +19,7 @@ type Server = Pick<typeof server, 'createServer'> & Pick<typeof sqlite, 'sqliteS
 /** A client and a server of different versions. */
 export interface Pairing {
   title: string;
-  /** Cases that cannot pass between these two, and why. A case that is not named here must pass. */
+  /** Cases that cannot pass between these two, with the reason. All other cases must pass. */
   declared: Readonly<Record<string, string>>;
   start(): Promise<{ version: string; openUnderTest(): Promise<StoreUnderTest>; stop(): Promise<void> }>;
 }
@@ -28,7 +28,7 @@ const NEW_SERVER: Server = { createServer: server.createServer, sqliteStore: sql
 
 export const PAIRINGS: Pairing[] = Object.entries(RELEASES).flatMap(([version, commit]) => [
   {
-    title: `Client ${version} with the server of today`,
+    title: `Client ${version} with the current server`,
     declared: OLD_CLIENT_NEW_SERVER,
     start: async () => {
       const old = await importReleased<Client>(installRelease(commit), '@tidemark/client');
@@ -37,7 +37,7 @@ export const PAIRINGS: Pairing[] = Object.entries(RELEASES).flatMap(([version, c
     },
   },
   {
-    title: `Client of today with server ${version}`,
+    title: `Client of the current version with server ${version}`,
     declared: NEW_CLIENT_OLD_SERVER,
     start: async () => {
       const folder = installRelease(commit);

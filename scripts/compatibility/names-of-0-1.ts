@@ -1,10 +1,10 @@
-/** A client of version 0.1 under the names of today: the kit that tests it knows no others. */
+/** Wraps a client of version 0.1 so that it has the current names, which are the only ones the kit uses. */
 import type { Store } from '@tidemark/core';
 
 type Method = (...args: unknown[]) => unknown;
 type Domain = Record<string, Method>;
 
-/** The method of version 0.1 for a method of today. */
+/** The method of version 0.1 for each current method. */
 const METHODS: Record<string, Record<string, string>> = {
   runs: { archiveLocation: 'archivedAt' },
   agents: {

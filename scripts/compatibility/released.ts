@@ -1,4 +1,6 @@
-/** A released version as users have it: built, packed and installed from its commit, beside the current sources. */
+/**
+ * A released version as users have it: built, packed and installed from its commit, separate from the current sources.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,13 +12,14 @@ import { ROOT } from '../processes.ts';
 export const RELEASES = { '0.1': '70432de' } as const;
 
 const CACHE = join(ROOT, 'node_modules/.cache/tidemark-releases');
-/** The packages of a client and of a server on SQLite. */
-const NEEDED = ['core', 'sql', 'client', 'server', 'sqlite'];
+/** The packages of a client, of a server, and of every engine. */
+const NEEDED = ['core', 'sql', 'client', 'server', 'sqlite', 'postgres', 'redis', 'nats'];
 
 /** Returns the folder in which the packages of a commit are installed. The first call takes about two minutes. */
 export function installRelease(commit: string): string {
   const folder = join(CACHE, commit);
-  if (existsSync(folder)) return folder;
+  if (NEEDED.every((name) => existsSync(join(folder, 'node_modules/@tidemark', name)))) return folder;
+  rmSync(folder, { recursive: true, force: true });
   mkdirSync(CACHE, { recursive: true });
   const checkout = mkdtempSync(join(tmpdir(), 'tidemark-release-'));
   const unfinished = mkdtempSync(join(CACHE, 'unfinished-'));
@@ -38,9 +41,14 @@ export function installRelease(commit: string): string {
   }
 }
 
+/** Returns the URL of a package of a release, to be imported. */
+export function releasedUrl(folder: string, name: string): string {
+  return pathToFileURL(join(folder, 'node_modules', name, 'dist/index.js')).href;
+}
+
 /** Imports a package of a release. */
 export function importReleased<T>(folder: string, name: string): Promise<T> {
-  return import(pathToFileURL(join(folder, 'node_modules', name, 'dist/index.js')).href) as Promise<T>;
+  return import(releasedUrl(folder, name)) as Promise<T>;
 }
 
 /**

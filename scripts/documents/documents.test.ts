@@ -1,4 +1,4 @@
-/** The pages of the repository name only existing files, and the checks detect each kind of mistake. */
+/** The pages of the repository refer only to existing files, and the checks detect each kind of mistake. */
 import { describe, expect, it } from 'vitest';
 import { ROOT } from '../processes.ts';
 import { anchorsOf } from './markdown.ts';
@@ -7,11 +7,11 @@ import { problemsOfDocuments } from './repository.ts';
 import { problemsOfRules } from './rules.ts';
 
 const page = (text: string) => ({ path: 'docs/page.md', text });
-/** Assembled here, or the page of rules would need an entry for it. */
+/** Assembled here, because otherwise the page of rules would need an entry for it. */
 const UNKNOWN = `RUN-${99}`;
 
 describe('the pages of the repository', () => {
-  it('name no path, link or rule that does not exist', () => {
+  it('refer only to existing paths, links and rules', () => {
     expect(problemsOfDocuments(ROOT)).toEqual([]);
   });
 });
@@ -41,7 +41,7 @@ describe('paths', () => {
     expect(missingPaths(ROOT, page(text))).toHaveLength(1);
   });
 
-  it('are all words that look like source files on pages with full paths', () => {
+  it('include all words that look like source files, on pages with full paths', () => {
     expect(missingPaths(ROOT, page('`runs/append.ts`'))).toEqual([]);
     expect(missingPaths(ROOT, page('`runs/append.ts`'), true)).toHaveLength(1);
     expect(missingPaths(ROOT, page('`./my-store.js`'), true)).toEqual([]);
@@ -50,7 +50,7 @@ describe('paths', () => {
 
 describe('links', () => {
   it('lead to files and headings; other sites are not checked', () => {
-    const text = '# A page\n[a](#a-page) [b](http.md) [c](../README.md#ten-lines) [d](https://example.com/x.md)';
+    const text = '# A page\n[a](#a-page) [b](http.md) [c](../README.md#features) [d](https://example.com/x.md)';
     expect(brokenLinks(ROOT, { path: 'docs/errors.md', text: text.replace('#a-page', '#errors') })).toEqual([]);
   });
 
@@ -69,7 +69,7 @@ describe('rules', () => {
   const entry = '### RUN-4\nA rule. **Why.** So. **For a backend author.** Do.\n';
   const contents = '# Rules\n[RUN-4](#run-4)\n\n';
 
-  it('are complete when each cited id has an entry, listed, with its reason and a note for backend authors', () => {
+  it('are complete if each cited id has an entry in the list, with a reason and a note for backend authors', () => {
     expect(problemsOfRules(contents + entry, new Map([['RUN-4', ['packages/a.ts']]]))).toEqual([]);
   });
 

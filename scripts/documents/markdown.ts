@@ -1,4 +1,4 @@
-/** The parts of a Markdown page that can be wrong: headings, links, and text in code. */
+/** Extracts the parts of a Markdown page that the checks examine: headings, links, and text in code. */
 
 const FENCE = /^ {0,3}```/;
 /** Code between backticks, which may continue on the next line but not in the next paragraph. */
@@ -33,7 +33,7 @@ export function anchorsOf(text: string): Set<string> {
   return anchors;
 }
 
-/** Returns the targets of links to files and headings; links to other sites are left out. */
+/** Returns the targets of links to files and headings; links to other sites are omitted. */
 export function linksOf(text: string): string[] {
   const prose = split(text).prose.replaceAll(SPAN, '');
   return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!).filter((it) => !/^[a-z]+:/.test(it));

@@ -1,4 +1,4 @@
-/** Checks the paths and links of pages: each must lead to a file of the repository. */
+/** Checks the paths and links of pages: each must refer to a file of the repository. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { anchorsOf, codeWordsOf, linksOf } from './markdown.ts';

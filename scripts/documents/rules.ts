@@ -13,12 +13,16 @@ const CODE = /^(?:packages|faults|clients|bench)\//;
 const NOT_BUILT = '*Not built yet.*';
 const PARTS = ['**Why.**', '**For a backend author.**'];
 
+/** Folders of built files, by their last name. The site of the documentation quotes pages that cite planned rules. */
+const BUILT = /(?:^|\/)(?:node_modules|dist|packages\/server\/docs)$/;
+const isBuilt = (path: string) => BUILT.test(path);
+
 /** The files that cite a rule, by its id. */
 export type Citations = ReadonlyMap<string, readonly string[]>;
 
 /** Finds every citation in the sources and pages of the repository. */
 export function citationsIn(root: string): Citations {
-  const files = globSync(CITING, { cwd: root, exclude: (name) => name === 'node_modules' || name === 'dist' });
+  const files = globSync(CITING, { cwd: root, exclude: isBuilt });
   const citations = new Map<string, string[]>();
   for (const file of files.sort()) {
     for (const id of new Set(readFileSync(join(root, file), 'utf8').match(ID))) {

@@ -5,6 +5,7 @@ import * as checks from './checks.ts';
 import { linkPackage, newProject, type Project } from './project.ts';
 
 const node = { title: 'this Node', program: process.execPath, args: [] };
+const BROWSER_PROGRAMS = Object.keys(checks.BROWSER_LIMITS) as checks.BrowserProgram[];
 let project: Project;
 
 beforeAll(async () => {
@@ -17,11 +18,14 @@ afterAll(() => project.remove());
 describe('the packed packages in an empty project', () => {
   it('run the ten lines of the README', () => checks.runsTenLines(node, project.directory));
   it('can be required', () => checks.runsRequire(node, project.directory));
-  it('bring the command', () => checks.runsCommand(node, project.directory));
-  it('bring the server and the inspector', () => checks.runsServer(node, project.directory));
+  it('include the command', () => checks.runsCommand(node, project.directory));
+  it('include the server and the inspector', () => checks.runsServer(node, project.directory));
   it('compile', () => checks.compiles(toolPath('typescript', 'tsc'), project.directory));
-  it('work as one file in another folder', () => checks.runsBundle(node, project.directory));
-  it('do not grow in a browser', async () => {
-    expect(await checks.browserBytes(project.directory)).toBeLessThanOrEqual(checks.BROWSER_LIMIT_BYTES);
+  it('work as a single file in another folder', () => checks.runsBundle(node, project.directory));
+  it('work as a single-file function', () => checks.runsLambda(node, project.directory));
+  it('work in a Vite build for a server', () => checks.runsViteSsr(node, project.directory));
+  it.each(BROWSER_PROGRAMS)('work as a small browser bundle of %s', async (program) => {
+    // A much smaller bundle would mean that something is missing.
+    expect(await checks.browserBytes(node, project.directory, program)).toBeGreaterThan(10 * 1024);
   });
 });

@@ -1,4 +1,4 @@
-/** Makes projects of a new user: an empty directory in which only the packed packages are installed. */
+/** Creates projects like those of a new user: an empty directory in which only the packed packages are installed. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ export interface Project {
   remove(): void;
 }
 
-/** Builds, packs and installs. `offline` links other packages from this repository instead of asking the registry. */
+/** Builds, packs and installs. `offline` links other packages from this repository instead of downloading them. */
 export async function newProject({ offline = false } = {}): Promise<Project> {
   const built = await runQuietly(process.execPath, [join(ROOT, 'scripts/run.js'), 'build']);
   if (built.code !== 0) throw new Error(built.output);
@@ -59,22 +59,69 @@ export function npmInstall(directory: string, packages: readonly string[]): void
   execFileSync('npm', args, { cwd: directory, stdio: 'pipe', env: { ...process.env, PATH: PATH_WITH_NODE } });
 }
 
-/** Returns the program of the README and the output it promises. */
+/** Returns the program of the README and its documented output. */
 export function tenLines(): { program: string; output: string } {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
-  const [, section = ''] = readme.split('## Ten lines');
-  const block = (language: string) => section.split(`\`\`\`${language}\n`)[1]!.split('```')[0]!;
+  const block = (language: string) => readme.split(`\`\`\`${language}\n`)[1]!.split('```')[0]!;
   return { program: block('ts'), output: block('text') };
 }
+
+/** Writes and reads through a bundle of the client in each domain that all bundles have. */
+const USE_BUNDLE = `
+const [, , bundle, url] = process.argv;
+await import(bundle);
+const store = await open(url);
+const order = store.runs.handle('order-' + crypto.randomUUID());
+await order.append('RunStarted', { by: 'ada' });
+await store.kv.put('user:1', { name: 'Ada' });
+const { name } = (await store.kv.get('user:1')).fields;
+await store.agents.saveMemoryState('chat', { turns: 1 });
+const { turns } = await store.agents.loadMemoryState('chat');
+const { id } = await store.artifacts.putText('receipt');
+const bytes = await store.artifacts.get(id);
+const text = (it) => new TextDecoder().decode(it);
+console.log(await store.ping(), await order.headSeq(), text(name), turns, text(bytes));
+await store.close();
+`;
+
+/** A handler that keeps its store open between calls, as functions of cloud providers do. */
+const LAMBDA = `
+import { open } from 'tidemark';
+const store = open('sqlite:' + process.env.STORE);
+export async function handler(event) {
+  const order = (await store).runs.handle(event.order);
+  await order.append(event.type);
+  return { statusCode: 200, body: String(await order.headSeq()) };
+}
+`;
+
+const INVOKE = `
+const [, , bundle, folder] = process.argv;
+process.env.STORE = folder + '/state.db';
+const { handler } = await import(bundle);
+const first = await handler({ order: 'order-42', type: 'RunStarted' });
+const last = await handler({ order: 'order-42', type: 'RunCompleted' });
+console.log(first.statusCode, first.body, last.statusCode, last.body);
+`;
 
 function writePrograms(directory: string): void {
   const { program } = tenLines();
   const body = program.replace(/^import .*\n/, '');
   writeFileSync(join(directory, 'ten.mjs'), program);
+  writeFileSync(join(directory, 'use-bundle.mjs'), USE_BUNDLE);
+  writeFileSync(join(directory, 'lambda.mjs'), LAMBDA);
+  writeFileSync(join(directory, 'invoke.mjs'), INVOKE);
   writeFileSync(join(directory, 'ten.ts'), program);
   writeFileSync(join(directory, 'ten.cjs'), `const { open } = require('tidemark');\n(async () => {\n${body}})();\n`);
   writeFileSync(
     join(directory, 'browser.js'),
     "import { httpStore } from '@tidemark/client';\nglobalThis.open = httpStore;\n",
+  );
+  writeFileSync(
+    join(directory, 'slim.js'),
+    [
+      "import { agents, artifacts, kv, runs, slimStore } from '@tidemark/client/slim';",
+      'globalThis.open = (url) => slimStore(url, { runs, kv, agents, artifacts });\n',
+    ].join('\n'),
   );
 }

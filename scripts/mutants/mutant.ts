@@ -1,11 +1,19 @@
-/** One small change to a source file that the tests should notice. */
-export interface Mutant {
+/** One small change to a source file that the tests should detect. */
+export interface Mutant extends Range {
   /** Relative to the repository. */
   file: string;
-  /** Offsets of the replaced text. */
+  replacement: string;
+  /**
+   * The expression around the change, which a switch can replace while the tests run. Absent if the code runs only
+   * once, when its file is loaded, or is no TypeScript.
+   */
+  host?: Range;
+}
+
+/** Offsets in a source. */
+export interface Range {
   start: number;
   end: number;
-  replacement: string;
 }
 
 export function mutated(source: string, { start, end, replacement }: Mutant): string {

@@ -18,6 +18,8 @@ export class Sandbox {
       cpSync(join(ROOT, name), join(this.root, name), { recursive: true, filter });
     }
     linkModules(join(ROOT, 'node_modules'), join(this.root, 'node_modules'));
+    // Also after an interruption.
+    process.once('exit', () => this.remove());
   }
 
   write(file: string, text: string): void {
@@ -25,7 +27,7 @@ export class Sandbox {
   }
 
   remove(): void {
-    rmSync(this.root, { recursive: true });
+    rmSync(this.root, { recursive: true, force: true });
   }
 }
 

@@ -24,7 +24,7 @@ describe('the manifests of the packages', () => {
     expect(readFileSync(join(ROOT, path), 'utf8')).toBe(text);
   });
 
-  it('get version, floor, licence and address from the repository', () => {
+  it('get version, minimum Node, licence and address from the repository', () => {
     expect(completed(own, shared, 'packages/example')).toMatchObject({
       version: shared.version,
       engines: shared.engines,
@@ -47,7 +47,7 @@ describe('the manifests of the packages', () => {
     });
   });
 
-  it('never bring an unpublished package to users', () => {
+  it('never depend on an unpublished package', () => {
     const published = packageFolders(ROOT, { published: true }).map((folder) => readManifest(join(ROOT, folder)));
     const names = published.map(({ name }) => name);
     const needed = published.flatMap(({ dependencies, peerDependencies }) =>
@@ -57,16 +57,16 @@ describe('the manifests of the packages', () => {
   });
 });
 
-describe('the floor of Node', () => {
+describe('the minimum version of Node', () => {
   const floor = floorOf(shared);
 
-  it('is the one that core refuses to go below', () => {
+  it('is the one that core enforces', () => {
     const [major, minor] = floor.split('.').map(Number);
     expect(nodeVersionProblem(`${floor}.0`)).toBeNull();
     expect(nodeVersionProblem(`${major}.${minor! - 1}.9`)).toContain(`Node ${floor} or newer`);
   });
 
-  it('is the one that pages name', () => {
+  it('is the one that the docs mention', () => {
     const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
     const named = pages
       .filter((page) => page !== 'CHANGELOG.md')

@@ -1,11 +1,11 @@
 /**
- * Derives the fields that the manifests of all packages share from the one of the repository, so that version, floor of
+ * Derives the fields that the manifests of all packages share from that of the repository, so that version, minimum
  * Node, licence and address are each declared once. `npm run docs` writes them.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** A package.json, as far as our scripts read it. */
+/** The fields of a package.json that our scripts read. */
 export interface Manifest {
   name: string;
   version: string;
@@ -81,7 +81,7 @@ export function completed(own: Manifest, shared: Manifest, folder: string): Reco
   };
 }
 
-/** Returns the dependencies of a package. Those on our own packages are on exactly this version. */
+/** Returns the dependencies of a package. Our own packages are pinned to exactly this version. */
 function dependenciesOf(manifest: Manifest, version: string): Partial<Manifest> {
   const isOurs = (name: string) => name === 'tidemark' || name.startsWith('@tidemark/');
   const kinds = DEPENDENCIES.flatMap((kind) => {
@@ -107,7 +107,7 @@ export function manifestPages(root: string, shared = readManifest(root)): [path:
   ];
 }
 
-/** Returns the lock file with the version of our packages. The versions of all others stay. */
+/** Returns the lock file with the version of our packages. The versions of all others are kept. */
 function lockOf(text: string, version: string): string {
   const lock = JSON.parse(text) as { version: string; packages: Record<string, Manifest> };
   const packages = Object.entries(lock.packages).map(([path, entry]) => {

@@ -47,7 +47,7 @@ function packOne(folder: string, shared: Manifest, destination: string): Packed 
     const manifest = publishedManifest(completed(readManifest(directory), shared, folder) as unknown as Manifest);
     writeFileSync(join(staged, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
     const { name, version, filename, files, unpackedSize } = npmPack(staged, ['--pack-destination', destination]);
-    // Some versions of npm print the name with its scope, which the file does not have.
+    // Some versions of npm print the name with its scope, which is not part of the file name.
     const tarball = join(destination, filename.replace('@', '').replace('/', '-'));
     return { name, version, tarball, files: files.map(({ path }) => path), unpackedBytes: unpackedSize };
   } finally {

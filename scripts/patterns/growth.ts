@@ -13,11 +13,11 @@ export interface Growth {
 }
 
 const FACTOR = 4;
-/** A linear pattern takes 4 times as long for 4 times the text, a quadratic one 16 times. */
+/** For 4 times the text a linear pattern takes 4 times as long, and a quadratic one 16 times. */
 const MOST_RATIO = 8;
 /** Linear patterns take some hundredths of a millisecond for the longest text. A shorter time proves nothing. */
 const LEAST_MS = 1;
-/** Starts very short, so that exponential or cubic growth shows before a text would take forever. */
+/** Starts very short, so that exponential or cubic growth is detected before a text takes forever. */
 const LENGTHS = [16, 18, 20, 22, 24, 28, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192];
 const RUNS = 5;
 

@@ -6,7 +6,7 @@ import { worseThanLinear } from './growth.ts';
 
 const LIMIT_MS = 300_000;
 
-/** Patterns that are built at run time, and why they are not a risk for the server. */
+/** Patterns that are built at run time, with the reason why they are not a risk for the server. */
 const BUILT = new Set([
   // A user's own filter, in their own browser.
   'packages/inspector/src/runs/log-filter.ts',

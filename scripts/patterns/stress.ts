@@ -1,6 +1,6 @@
 /**
- * Texts that stress a regular expression. They are derived from the pattern itself: its characters and classes one by
- * one, runs of neighbours and its own beginnings, each repeated up to a length behind every prefix that could lead
+ * Generates texts that stress a regular expression. They are derived from the pattern itself: its characters and
+ * classes, sequences of them, and its beginnings, each repeated up to a length after every prefix that could lead
  * there.
  */
 
@@ -19,11 +19,14 @@ export interface Stress {
 const MOST_ATOMS = 48;
 const WIDEST_WINDOW = 6;
 const MOST_PAIRED = 12;
-/** Endings that most patterns refuse, so that they try everything else first. */
+/** Endings that most patterns do not match, so that they try all alternatives first. */
 const TAILS = ['', '\0', '!', '\n'];
 const WORDS = [...'a1eEfxAX0'];
 const OTHERS = [...'- ./:"\\@=#;+{}[]\t\n\0é'];
-/** Classes are sampled from each kind: a class of letters and a dash starts a word only after the dash. */
+/**
+ * Classes are sampled from each kind of character, because for example a class of letters and a dash starts a word only
+ * after the dash.
+ */
 const ALPHABETS = [
   [...WORDS, ...OTHERS],
   [...OTHERS, ...WORDS],

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Manifest, packageFolders, readManifest } from '../packages/manifests.ts';
 
-/** A package in a CycloneDX document, as far as we read it. */
+/** The fields of a package in a CycloneDX document that we read. */
 export interface Component {
   'bom-ref': string;
   name: string;
@@ -12,7 +12,10 @@ export interface Component {
   licenses?: { license?: { id?: string; name?: string }; expression?: string }[];
 }
 
-/** Returns the name of a package from its reference. The document's own `name` is that of the folder for our packages. */
+/**
+ * Returns the name of a package from its reference. For our own packages, the document's `name` is the name of the
+ * folder.
+ */
 function nameOf(component: Component | undefined): string {
   const ref = component?.['bom-ref'] ?? '';
   return ref.slice(0, ref.lastIndexOf('@'));
@@ -42,8 +45,9 @@ export function publishedManifests(root: string): Manifest[] {
 }
 
 /**
- * Returns the document with only the published packages and their dependencies, under a new version. `npm sbom --omit dev`
- * is not enough: it loses packages that are both a dependency and a development dependency.
+ * Returns the document with only the published packages and their dependencies, under a new version.
+ * `npm sbom --omit dev` is not sufficient, because it omits packages that are both a dependency and a development
+ * dependency.
  */
 export function narrowed(bom: Bom, manifests: Manifest[], bundled: string[], version: string): Bom {
   const ours = new Map(manifests.map((manifest) => [manifest.name, manifest]));

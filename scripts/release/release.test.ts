@@ -35,7 +35,7 @@ describe('the version of a release', () => {
 });
 
 describe('the changelog of a release', () => {
-  it('gets version and day in place of "unreleased"', () => {
+  it('gets the version and date instead of "unreleased"', () => {
     const closed = closeSection(CHANGELOG, '0.2.0', '2026-11-18');
     expect(closed).toBe(CHANGELOG.replace('## 0.2 (unreleased)', '## 0.2.0 (2026-11-18)'));
     expect(sectionOf(closed, '0.2.0')).toBe('- New.\n\n### Fixed\n\n- Old.\n');

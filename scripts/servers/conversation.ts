@@ -1,4 +1,4 @@
-/** A short exchange with a server over a plain socket: enough to see that it is up, without a driver. */
+/** A short exchange with a server over a plain socket: enough to find out whether it is up, without a driver. */
 
 import { connect } from 'node:net';
 import { connect as connectSecurely } from 'node:tls';

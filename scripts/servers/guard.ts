@@ -1,6 +1,7 @@
 /**
- * Keeps a server from outliving the process that started it. A small shell reads a pipe that we hold open: however we
- * end, even by SIGKILL, the pipe closes, and the shell stops the server and removes its directory.
+ * Keeps a server from outliving the process that started it. A small shell reads a pipe that this process holds open.
+ * However this process ends, even by SIGKILL, the pipe closes, and the shell stops the server and removes its
+ * directory.
  */
 
 import { spawn } from 'node:child_process';
@@ -26,7 +27,7 @@ export interface Guard {
 }
 
 export function guardDirectory(directory: string, stopSignal: string): Guard {
-  // A separate session, so that Ctrl-C in the terminal ends us and not the guard.
+  // A separate session, so that Ctrl-C in the terminal ends this process and not the guard.
   const shell = spawn('sh', ['-c', WATCH, 'tidemark-guard', directory, stopSignal.replace('SIG', '')], {
     cwd: '/',
     detached: true,

@@ -1,6 +1,6 @@
 /**
  * Finds programs on this machine or installs them from Debian's packages as root. Docker runs servers that cannot be
- * installed. A missing program is an error that says what to do; nothing is skipped silently.
+ * installed. A missing program is an error that explains what to do; nothing is skipped silently.
  */
 
 import { accessSync, constants, globSync } from 'node:fs';
@@ -48,10 +48,12 @@ export async function obtainProgram(kind: ProgramKind): Promise<string> {
   const found = findProgram(kind);
   if (found) return found;
   const { title, aptPackage } = kind;
-  const obstacle = aptPackage && canInstall() ? await installPackages([aptPackage]) : CANNOT_INSTALL;
+  const obstacle = aptPackage && canInstall() ? await installPackages([aptPackage].flat()) : CANNOT_INSTALL;
   const installed = findProgram(kind);
   if (installed) return installed;
-  throw new Error(`The tests need ${title}, and installing was not possible (${obstacle}). Install: ${aptPackage}.`);
+  throw new Error(
+    `The tests need ${title}, and installing was not possible (${obstacle}). Install: ${[aptPackage].flat().join(' ')}.`,
+  );
 }
 
 /** Searches the PATH first, then the directories of the kind. */
@@ -84,8 +86,7 @@ function canInstall(): boolean {
 
 /**
  * `flock` admits one process at a time; a second one finds nothing left to do. Debian starts a service when it is
- * installed, unless `policy-rc.d` forbids it, and at every boot. A test run should leave no such service behind on a
- * machine.
+ * installed, unless `policy-rc.d` forbids it, and at every boot. A test run should not leave such a service behind.
  */
 const INSTALL = `
   policy=/usr/sbin/policy-rc.d

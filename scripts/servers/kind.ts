@@ -1,6 +1,6 @@
 /**
- * Describes how to find or install a program, and how to start, recognise and stop a kind of server. A new server is
- * one file with one of these.
+ * Describes how to find or install a program, and how to start, recognise and stop a kind of server. Adding a server
+ * means adding a file with one of these.
  */
 
 /** The settings of one server that we start. */
@@ -9,9 +9,9 @@ export interface Place {
   program: string;
   /** A temporary directory for this server, removed when it stops. */
   directory: string;
-  /** As many free ports on 127.0.0.1 as the container has. The first one is for the protocol. */
+  /** Free ports on 127.0.0.1, as many as the container has. The first one is for the protocol. */
   ports: number[];
-  /** The user it runs as, if different from ours. */
+  /** The user it runs as, if different from the current one. */
   user: { uid: number; gid: number } | undefined;
 }
 
@@ -23,8 +23,8 @@ export interface ProgramKind {
   elsewhere: string[];
   /** Set if only a program found elsewhere is acceptable, because the one on the PATH may have another version. */
   notFromPath?: boolean;
-  /** The Debian package of the program. A kind without one comes with `npm ci`. */
-  aptPackage?: string;
+  /** The Debian packages of the program. A kind without one comes with `npm ci`. */
+  aptPackage?: string | readonly string[];
 }
 
 export interface ServerKind extends ProgramKind {

@@ -13,7 +13,7 @@ export function pgbouncer(upstream: string): ServerKind {
     program: 'pgbouncer',
     elsewhere: ['/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin'],
     aptPackage: 'pgbouncer',
-    // A container could not reach a server that listens only on this machine's 127.0.0.1.
+    // A container could not reach a server that listens only on 127.0.0.1 of this machine.
     container: { ports: [6432], args: [], environment: {} },
     refusesRoot: true,
     // SIGINT would wait for every client to disconnect.
@@ -25,7 +25,7 @@ export function pgbouncer(upstream: string): ServerKind {
   };
 }
 
-/** `trust` takes the role from the client, which must be listed; `any` would give everybody the same role. */
+/** `trust` takes the role from the client, which must be listed; with `any`, everyone would have the same role. */
 function writeSettings({ directory, ports, user }: Place, { hostname, port }: URL): undefined {
   const users = join(directory, 'users.txt');
   const settings = join(directory, 'pgbouncer.ini');

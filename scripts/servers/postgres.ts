@@ -55,8 +55,8 @@ export function postgresOfVersion(version: PostgresVersion): ServerKind {
 }
 
 /**
- * Copies the program to a directory that its user can read, which is not true of every checkout, and adds the library
- * names that it loads: npm packages cannot contain symbolic links.
+ * Copies the program to a directory that its user can read, which may not be the case in the checkout, and adds the
+ * library names that it loads, because npm packages cannot contain symbolic links.
  */
 function copyProgram({ program, directory }: Place): string {
   const native = dirname(dirname(program));

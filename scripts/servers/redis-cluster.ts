@@ -17,7 +17,7 @@ const nodeOf = (kind: ServerKind): ServerKind => ({
   ...kind,
   name: 'redis-node',
   title: `A node of ${kind.title} Cluster`,
-  // A node in a container would announce an address that only it can reach.
+  // A node in a container would announce an address that nothing else can reach.
   container: { ports: [6379, 16379], args: [], environment: {} },
   serverArgs: (place) => [
     ...kind.serverArgs(place),

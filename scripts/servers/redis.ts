@@ -1,6 +1,6 @@
 /**
- * Redis for tests, in the only configuration that Tidemark calls durable: every write is in the append-only file and
- * flushed.
+ * Redis for tests, in the only configuration that Tidemark considers durable: every write is in the append-only file
+ * and flushed.
  */
 
 import { converse } from './conversation.ts';

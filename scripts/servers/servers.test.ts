@@ -13,7 +13,8 @@ import type { RunningServer } from './start.ts';
 
 /** Sends bytes to the server's port and returns the reply up to `until`. */
 async function say(url: string, bytes: string | Buffer, until: string): Promise<string> {
-  const { hostname, port } = new URL(url);
+  // The host of a DynamoDB store is a region.
+  const { hostname, port } = new URL(new URL(url).searchParams.get('endpoint') ?? url);
   const socket = createConnection({ host: hostname, port: Number(port) });
   socket.write(bytes);
   let answer = '';
@@ -39,6 +40,11 @@ const SPEAKS = {
     expect(await say(url, 'CONNECT {"verbose":false}\r\nPING\r\n', 'PONG\r\n')).toMatch(/^INFO .*\r\nPONG\r\n$/s);
     const response = await fetch(`http://127.0.0.1:${started?.ports[1]}/jsz`);
     expect(await response.json()).toMatchObject({ config: { store_dir: expect.stringContaining('jetstream') } });
+  },
+  async dynamodb({ url }: RunningServer) {
+    expect(await say(url, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}', '\r\n\r\n')).toMatch(
+      /^HTTP\/1.1 4\d\d .*x-amzn-requestid/s,
+    );
   },
 };
 
@@ -81,7 +87,7 @@ describe.each(neededServers())('%s', (name) => {
       const { startOwnServer } = await import(${JSON.stringify(join(import.meta.dirname, 'index.ts'))});
       const { started } = await startOwnServer('${name}');
       console.log(JSON.stringify(started));
-      process.stdin.resume(); // and end with the test, should that be killed before us
+      process.stdin.resume(); // and end with the test if that is killed first
     `;
     const flags = ['--experimental-strip-types', '--disable-warning=ExperimentalWarning', '--input-type=module'];
     const parent = spawn(process.execPath, [...flags, '-e', program], { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -105,10 +111,12 @@ describe('which servers a run needs', () => {
 
   it('is not narrowed by a misspelt name', () => {
     vi.stubEnv('TIDEMARK_TEST_BACKENDS', 'memory,postgress');
-    expect(() => neededServers()).toThrow('postgress; the backends are memory, sqlite, postgres, redis, nats');
+    expect(() => neededServers()).toThrow(
+      'postgress; the backends are memory, sqlite, postgres, redis, nats, dynamodb',
+    );
   });
 
-  it('includes an offered server only if it answers', async () => {
+  it('includes a configured server only if it responds', async () => {
     const [port] = await freePorts(1);
     vi.stubEnv('TIDEMARK_TEST_REDIS_URL', `redis://:secret@127.0.0.1:${port}`);
     await expect(startServers(['redis'])).rejects.toThrow(

@@ -80,7 +80,7 @@ async function startOnce(kind: ServerKind, source: Source): Promise<RunningServe
 }
 
 /**
- * Retries, because remains of a killed server, such as a process that is still ending, may block the next start for a
+ * Retries, because leftovers of a killed server, such as a process that is still ending, may block the next start for a
  * moment.
  */
 async function eventually(withinMs: number, attempt: () => Promise<void>): Promise<void> {
@@ -113,7 +113,7 @@ async function prepareStart(
   }
   return async () => {
     const log = openSync(join(directory, 'server.log'), 'a');
-    // A separate session: Ctrl-C in the terminal must not stop the server under tests that are still ending.
+    // A separate session, so that Ctrl-C in the terminal does not stop the server while tests are still ending.
     const child = spawn(program, args, { cwd: directory, detached: true, stdio: ['ignore', log, log], ...user });
     closeSync(log);
     await once(child, 'spawn');

@@ -1,4 +1,7 @@
-/** Programs of another Debian release: their packages, unpacked into a separate directory beside the installed ones. */
+/**
+ * Programs of another Debian release: their packages, unpacked into a separate directory, without touching the
+ * installed ones.
+ */
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +11,7 @@ import { runQuietly } from '../processes.ts';
 export interface UnpackedProgram {
   /** The display name. */
   title: string;
-  /** Names the directory, which is kept for later runs. */
+  /** The name of the directory, which is kept for later runs. */
   name: string;
   /** The Debian release. */
   suite: string;
@@ -18,8 +21,8 @@ export interface UnpackedProgram {
 }
 
 /**
- * `flock` admits one process at a time; a second one finds the program there. Uses separate package lists, so that the
- * machine's stay unchanged.
+ * `flock` admits one process at a time; a second one finds the program already unpacked. Uses separate package lists,
+ * so that the machine's stay unchanged.
  */
 const scriptFor = ({ suite, packages, path }: UnpackedProgram) => `
   [ -x root/${path} ] && exit 0

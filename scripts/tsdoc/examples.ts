@@ -52,6 +52,12 @@ function withoutStars(text: string): string {
     .trim();
 }
 
+/** Splits an example into its imports and the rest, in which empty lines keep the line numbers. */
+export function withoutImports(code: string): { imports: string[]; code: string } {
+  const imports = code.match(/^import .*;$/gm) ?? [];
+  return { imports, code: code.replaceAll(/^import .*;$/gm, '') };
+}
+
 function nameOf(node: ts.Node): string {
   const { name } = node as { name?: ts.Node };
   return name?.getText() ?? 'unnamed';

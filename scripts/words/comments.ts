@@ -80,7 +80,7 @@ function proseLines({ text }: Comment, firstLine: number): ProseLine[] {
   return text.split('\n').map((line, at) => ({ line: firstLine + at, text: line.replaceAll(DECORATION, '') }));
 }
 
-/** Visits every token, since a comment may stand before any of them. */
+/** Visits every token, because any of them may be preceded by a comment. */
 function scriptComments(path: string, source: string): Comment[] {
   const found = new Map<number, Comment>();
   const file = ts.createSourceFile(path, source, ts.ScriptTarget.Latest, true);
@@ -99,7 +99,7 @@ function scriptComments(path: string, source: string): Comment[] {
     ts.forEachTrailingCommentRange(source, node.end, add);
   };
   visit(file);
-  // Two slashes between JSX tags are text, but look like a comment behind the tag.
+  // Two slashes between JSX tags are text, but look like a comment after the tag.
   const isText = ({ start }: Comment) => jsxTexts.some(({ pos, end }) => start >= pos && start < end);
   return [...found.values()].filter((it) => !isText(it)).sort((a, b) => a.start - b.start);
 }

@@ -48,7 +48,7 @@ export function offencesIn(path: string, text: string): Offence[] {
   return offences.sort((a, b) => a.line - b.line);
 }
 
-/** Returns the offences of files, by default of all. */
+/** Returns the offences of files, by default of all files. */
 export function offencesOf(root: string, paths: readonly string[] = []): Offence[] {
   return proseFiles(root, paths).flatMap((path) => offencesIn(path, readFileSync(join(root, path), 'utf8')));
 }

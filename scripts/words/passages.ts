@@ -17,7 +17,7 @@ export interface ProseLine {
 
 const CODE = /`[^`]+`/g;
 
-/** Joins lines into one passage. Returns none when the lines hold no words. */
+/** Joins lines into one passage. Returns none if the lines contain no words. */
 export function joinLines(proseLines: readonly ProseLine[], isDoc: boolean): Passage[] {
   const lines: Passage['lines'] = [];
   let text = '';

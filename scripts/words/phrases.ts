@@ -1,6 +1,7 @@
 /**
- * Phrases that comments and pages avoid, each with the plain words to write instead. The list is short on purpose: a phrase belongs
- * here only when nearly every use of it is worth rewriting. Text between backticks is code and is never matched.
+ * Phrases that comments and pages avoid, each with the plain words to write instead. The list is deliberately short: a
+ * phrase belongs here only if nearly every use of it is worth rewriting. Text between backticks is code and is never
+ * matched.
  */
 
 export interface Phrase {
@@ -49,5 +50,22 @@ export const PHRASES: readonly Phrase[] = [
   {
     pattern: /\bend(?:s|ed|ing)?(?: (?:a|the|its))?(?: (?:jobs?|runs?|it))? (?:well|badly)\b/i,
     write: 'complete the job, fail the job',
+  },
+  { pattern: /\banew\b|\bonce more\b/i, write: 'again' },
+  { pattern: /\bmeanwhile\b/i, in: 'doc', write: 'at the same time, in the meantime, since then' },
+  { pattern: /\b(?:comes?|came|coming) between\b/i, write: 'name the event: "if another write was committed first"' },
+  { pattern: /\bnobody else\b/i, write: 'no other caller, no other process' },
+  { pattern: /\b(?:is|are|was|were|been) seen to\b/i, write: 'is found to, has (been) …' },
+  { pattern: /\bbehind (?:its|their|the \w+[’']s) back\b/i, write: 'directly, without the store' },
+  { pattern: /\bmade-up\b/i, write: 'invented, invalid, fake' },
+  { pattern: /\bstrangers?\b/i, write: 'anonymous or unauthenticated callers' },
+  { pattern: /\briddles?\b/i, write: 'say what is unclear' },
+  { pattern: /\bcarr(?:y|ies|ied|ying) out\b/i, write: 'execute, apply' },
+  { pattern: /\b(?:say|says|said) otherwise\b/i, write: 'by default, unless … is set' },
+  { pattern: /\bat hand\b/i, write: 'available' },
+  { pattern: /\bnever meets?\b/i, write: 'never collide, are separate' },
+  {
+    pattern: /\bthe (?:call|checkpoint|event|item|message|one|page|step|write) before(?=[.,;:)]|$| is\b| are\b)/i,
+    write: 'the previous …',
   },
 ];

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ROOT, toolPath } from '../processes.ts';
 
-/** Assembled here, or the check would find it in this file. */
+/** Assembled here, because otherwise the check would find it in this file. */
 const TYPO = ['rec', 'ieve'].join('');
 
 describe('the spell check', () => {

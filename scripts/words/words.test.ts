@@ -1,4 +1,4 @@
-/** The check of words refuses every phrase on its list, in comments and pages only, and names the right line. */
+/** The words check refuses every phrase on its list, only in comments and pages, and reports the right line. */
 import { describe, expect, it } from 'vitest';
 import { worseThanLinear } from '../patterns/growth.ts';
 import { commentPassages } from './comments.ts';
@@ -27,6 +27,18 @@ describe('phrases', () => {
     ['Removes all events; gives how many there were.'],
     ['Makes jobs ready whose time has come.'],
     ['Lists jobs that ended badly.'],
+    ['Reads the head anew.'],
+    ['The run was removed meanwhile.'],
+    ['Another commit came between.'],
+    ['Nobody else holds the lock.'],
+    ['A server that was seen to stop.'],
+    ['Changes a file behind the store’s back.'],
+    ['Refuses a made-up cursor.'],
+    ['Strangers cannot read it.'],
+    ['The write was carried out.'],
+    ['Kept for an hour unless `ttl` says otherwise.'],
+    ['Repeats the step before.'],
+    ['Two tenants never meet.'],
   ])('are refused: %s', (sentence) => {
     expect(inComment(sentence)).toHaveLength(1);
   });
@@ -39,6 +51,8 @@ describe('phrases', () => {
     ['What happens when two writers race? One of them fails.'],
     ['Returns whether that run exists.'],
     ['Recommends a setting and appends an event.'],
+    ['Compares the event before it is stored.'],
+    ['The value is between 1 and 10.'],
   ])('pass: %s', (sentence) => {
     expect(inComment(sentence)).toEqual([]);
   });
@@ -85,7 +99,7 @@ describe('comments', () => {
     expect(textsOf(path, source)).toEqual(texts);
   });
 
-  it('keep their line numbers behind code that spans lines', () => {
+  it('keep their line numbers after code that spans lines', () => {
     const [passage] = commentPassages('a.ts', '/**\n * See `a\n * b` and\n * more.\n */');
     expect(passage?.text).toBe('See `…` and more.');
     expect(passage?.lines.map(({ line }) => line)).toEqual([2, 3, 4]);
