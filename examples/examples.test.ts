@@ -1,6 +1,6 @@
-/** Runs every example and the program in the README as a separate process in an empty directory. */
+/** Runs every example as a separate process in an empty directory. `pages.test.ts` runs the programs of the pages. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -32,19 +32,6 @@ the first holder comes back: CLAIM_LOST
 `;
 
 describe('examples', () => {
-  it('runs the program in the README and prints its output', () => {
-    const readme = readFileSync(join(here, '../README.md'), 'utf8');
-    const [, program] = /```ts\n(.*?)```/s.exec(readme)!;
-    const file = join(here, `.readme-${process.pid}.ts`);
-    writeFileSync(file, program!);
-    try {
-      expect(run(file)).toBe(ORDER_OUTPUT);
-    } finally {
-      rmSync(file);
-    }
-    expect(readme).toContain(ORDER_OUTPUT);
-  });
-
   it('stores an order in a file, and stores it once when run twice', () => {
     expect(run(join(here, 'order.ts'), 'sqlite:orders.db')).toBe(ORDER_OUTPUT);
     expect(run(join(here, 'order.ts'), 'sqlite:orders.db')).toBe(ORDER_OUTPUT);
@@ -62,7 +49,7 @@ describe('examples', () => {
     expect(run(join(here, 'plain.js'))).toBe('visit number 2\n');
   });
 
-  it('completes jobs, one of them after its first worker died', () => {
+  it('completes jobs, one of them after its first worker has died', () => {
     expect(run(join(here, 'jobs.ts'))).toBe(JOBS_OUTPUT);
     expect(run(join(here, 'jobs.ts'), 'sqlite:jobs.db')).toBe(JOBS_OUTPUT);
     const page = readFileSync(join(here, '../docs/jobs.md'), 'utf8');

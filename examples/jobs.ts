@@ -8,7 +8,7 @@ const signals = inProcessPublisher();
 
 await store.jobs.enqueue({ taskType, taskId: 'welcome-ada', paramsRef: 's3://mails/ada' });
 await store.jobs.enqueue({ taskType, taskId: 'welcome-bob', priority: 10 });
-await store.jobs.enqueue({ taskType, taskId: 'welcome-bob', priority: 99 }); // the same job, once
+await store.jobs.enqueue({ taskType, taskId: 'welcome-bob', priority: 99 }); // the same job; enqueued once
 
 // A worker claims a job and dies.
 const claim = await store.jobs.claim({ taskType }, { worker: 'unlucky', lease: 100 });

@@ -1,4 +1,4 @@
-/** The Level-style adapter: bounds, direction, limits, and what it reads of the store. */
+/** The Level-style adapter: bounds, direction, limits, and the number of reads from the store. */
 import { memoryStore } from '@tidemark/core';
 import { withRecords } from '@tidemark/core/engine';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -14,7 +14,7 @@ export interface Range {
   limit?: number;
 }
 
-/** Returns the lowest key above another: keys contain no NUL, so nothing is between them. */
+/** Returns the lowest key above another. Keys contain no NUL, so there is nothing in between. */
 const above = (key: string) => `${key}\u0001`;
 
 export function levelStyle(kv: KvStore, prefix: string) {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const page = readFileSync(join(import.meta.dirname, '../docs/living-runs.md'), 'utf8');
-// Beside the examples, so that imports resolve; the data goes to a temporary directory.
+// Next to the examples, so that imports resolve; the data goes to a temporary directory.
 const programs = join(import.meta.dirname, `.living-runs-${process.pid}`);
 let directory: string;
 
@@ -35,7 +35,7 @@ function run(command: string): string {
 describe('docs/living-runs.md', () => {
   const commands = [...page.matchAll(/```console\n(.*?)```/gs)].flatMap(([, block]) => block!.split(/^\$ /m).slice(1));
 
-  it('has its programs and their output', () => {
+  it('contains these programs and their output', () => {
     expect(commands.length).toBeGreaterThan(5);
   });
 

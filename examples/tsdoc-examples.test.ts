@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as client from '@tidemark/client';
+import * as slim from '@tidemark/client/slim';
 import * as core from '@tidemark/core';
 import * as engine from '@tidemark/core/engine';
 import * as runtime from '@tidemark/runtime';
@@ -17,16 +18,17 @@ import { generateKeyPairSync, metrics, pino, trace, z } from '../scripts/tsdoc/s
 import { typeErrors } from '../scripts/tsdoc/types.ts';
 
 const RUNNING = readExamples(ROOT, ['packages/{core,runtime,client,server,sqlite,tidemark}/src/**/*.ts']);
-/** Examples that need a server of another vendor are only type-checked. */
-const CHECKED = readExamples(ROOT, ['packages/{postgres,redis,nats}/src/**/*.ts']);
+/** Examples that need a database server are only type-checked. */
+const CHECKED = readExamples(ROOT, ['packages/{postgres,redis,nats,dynamodb}/src/**/*.ts']);
 
-/** The modules whose names examples use without an import, those that readers import first in front. */
+/** The modules whose exports examples use without an import, in the order in which readers would look for them. */
 const MODULES = {
   tidemark,
   '@tidemark/core': core,
   '@tidemark/runtime': runtime,
   '@tidemark/server': server,
   '@tidemark/client': client,
+  '@tidemark/client/slim': slim,
   '@tidemark/sqlite': sqlite,
   '@tidemark/core/engine': engine,
   '../scripts/tsdoc/stand-ins.ts': { generateKeyPairSync, metrics, pino, trace, z },
@@ -74,11 +76,11 @@ function exampleOf(code: string): Example {
   return example!;
 }
 
-const MISTYPED = exampleOf("async () => store.runs.feedPage({ after: 'x' });");
+const MISTYPED = exampleOf("async () => store.runs.getSnapshot('order-42', { after: 'x' });");
 
 let errors: Map<Example, string[]>;
 beforeAll(() => {
-  const servers = ['@tidemark/postgres', '@tidemark/redis', '@tidemark/nats'];
+  const servers = ['@tidemark/postgres', '@tidemark/redis', '@tidemark/nats', '@tidemark/dynamodb'];
   errors = typeErrors(ROOT, [...RUNNING, ...CHECKED, MISTYPED], [...Object.keys(MODULES), ...servers]);
 });
 
