@@ -190,6 +190,24 @@ describe('snapshots', () => {
     expect((await runs.getSnapshot('r'))?.lastEventSeq).toBe(5);
   });
 
+  it('are stored before they are returned, so that a late write-back cannot make readers go back', async () => {
+    const releases: (() => void)[] = [];
+    const { runs } = setUp((engine) => ({
+      async saveSnapshot(run, snapshot, call, over) {
+        if (releases.length < 1) await new Promise<void>((done) => releases.push(done));
+        return engine.saveSnapshot(run, snapshot, call, over);
+      },
+    }));
+    await append(runs, 1);
+    await runs.projectSnapshot('r');
+    await append(runs, 1);
+    const read = runs.getSnapshot('r');
+    setTimeout(() => releases[0]!(), 20);
+    const seen = (await read)!.lastEventSeq;
+    await settled();
+    expect((await runs.getSnapshot('r'))!.lastEventSeq).toBeGreaterThanOrEqual(seen);
+  });
+
   it('are written back by appends that check transitions', async () => {
     const { runs, calls } = setUp();
     await append(runs, 3_000);

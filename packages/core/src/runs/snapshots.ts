@@ -21,6 +21,7 @@ import {
 } from '../engine/runs.ts';
 import type { Digest } from '../hash.ts';
 import type { StoreContext } from '../tools/context.ts';
+import { sleep } from '../tools/sleep.ts';
 import { type BoundSnapshot, boundText, readBound, type UnboundSnapshot } from './bound-snapshot.ts';
 import { FIRST_LINK, missingEvent } from './chain.ts';
 import { readChecked } from './checked-page.ts';
@@ -33,6 +34,9 @@ const FOLD_PAGE = 2_000;
 const LONG_TAIL = 200;
 /** A fold stores its state after this many events, so that after a timeout the next fold continues from there. */
 const KEEP_EVERY = 20_000;
+
+/** How long a reader waits at most until the first snapshot of a run is stored. */
+const FIRST_SAVE_MS = 1_000;
 
 /** The starting point of a fold of a live run. */
 interface FoldBase {
@@ -86,10 +90,18 @@ export class SnapshotReader {
     this.#engine = engine;
   }
 
-  /** Returns the stored snapshot. If none is stored, folds the run and stores the result. */
+  /**
+   * Returns the stored snapshot. If none is stored, folds the run and stores the result before returning it: a reader
+   * that got it earlier could later find an older one, whose write-back was late.
+   */
   async stored(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
-    const base = await this.#base(run, call);
-    return base && (base.stored?.snapshot ?? this.current(run, call));
+    for (;;) {
+      const folding = await this.#unlessStored(run, call);
+      if (!folding || 'snapshot' in folding) return folding?.snapshot ?? null;
+      const { base, fold, link } = folding;
+      const snapshot = this.#snapshotOf(fold, base);
+      if (await isSavedOrLate(this.#save(run, { snapshot, link, base }, call))) return snapshot;
+    }
   }
 
   /** Returns the snapshot of the whole log. */
@@ -213,6 +225,11 @@ export class SnapshotReader {
   /** Waits until pending write-backs of a run are done, so that its removal comes after them. */
   async settled(run: RunKey): Promise<void> {
     await this.#writingBack.get(keyOf(run))?.done;
+  }
+
+  async #unlessStored(run: RunKey, call: EngineCall): Promise<BoundSnapshot | Folding | null> {
+    const base = await this.#base(run, call);
+    return base && (base.stored ?? this.#fold(run, call));
   }
 
   /** Reads the base of a fold. Returns `null` for an unknown run, throws `RUN_ARCHIVED` for an archived one. */
@@ -376,6 +393,15 @@ export class SnapshotReader {
     }
     this.#writingBack.delete(keyOf(run));
   }
+}
+
+/** Returns the result of a save, or true if it fails or takes long: the reader gets its snapshot even then. */
+async function isSavedOrLate(save: Promise<boolean>): Promise<boolean> {
+  const settled = new AbortController();
+  const waited = sleep(FIRST_SAVE_MS, settled.signal).then(() => true);
+  const result = await Promise.race([save.catch(() => true), waited]);
+  settled.abort();
+  return result;
 }
 
 function keyOf({ tenantId, runId }: RunKey): string {
