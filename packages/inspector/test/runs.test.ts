@@ -33,13 +33,15 @@ describe('runs', { timeout: 60_000 }, () => {
     const server = createServer({ store, inspector: rig.built });
     const url = await server.listen();
     try {
-      const { page, visit } = await newPage({}, { ...rig, url });
+      const { page, visit, close } = await newPage({}, { ...rig, url });
       await visit('/runs', 'text=No runs yet');
       await page.getByText(`await open('${url}')`).waitFor();
       await expectAccessible(page);
       await page.getByText('live', { exact: true }).waitFor();
       await store.runs.handle('order-42').append('RunStarted', { by: 'ada' });
       await page.getByRole('row', { name: /order-42/ }).waitFor();
+      // A page that outlives its server records its failed requests as faults.
+      await close();
     } finally {
       await server.close();
     }
