@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import { createArchiver } from '@tidemark/runtime';
 import { sqliteStore } from '@tidemark/sqlite';
-import { openArchive } from './archive-place.ts';
+import { openArchive } from './archive-location.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

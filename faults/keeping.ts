@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { type Archiver, createArchiver } from '@tidemark/runtime';
 import { sqliteStore } from '@tidemark/sqlite';
-import { newBucketPlace, openArchive } from './archive-place.ts';
+import { newBucketUrl, openArchive } from './archive-location.ts';
 import { WriterProcess } from './children.ts';
 import { newSeed, Random } from './random.ts';
 
@@ -82,7 +82,7 @@ async function crashRepeatedly(wanted: number): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-keeping-'));
   const path = join(folder, 'store.db');
   const { place: archive, stop } = values.s3
-    ? await newBucketPlace()
+    ? await newBucketUrl()
     : { place: join(folder, 'archive'), stop: async () => {} };
   const store = await sqliteStore(path);
   const archiver = createArchiver({ store, target: openArchive(archive) });

@@ -12,7 +12,7 @@ import { withArtifactBytes } from '@tidemark/core/engine';
 import { createArchiver } from '@tidemark/runtime';
 import { s3Bytes } from '@tidemark/s3';
 import { sqliteStore } from '@tidemark/sqlite';
-import { newBucketPlace, openArchive } from './archive-place.ts';
+import { newBucketUrl, openArchive } from './archive-location.ts';
 
 const { values } = parseArgs({
   options: { megabytes: { type: 'string', default: '1024' }, events: { type: 'string', default: '1000000' } },
@@ -101,7 +101,7 @@ async function measureArchive(store: Store, place: string, events: number): Prom
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-s3-memory-'));
-const { place, stop } = await newBucketPlace();
+const { place, stop } = await newBucketUrl();
 const retention = { maxArtifactBytes: Number.POSITIVE_INFINITY, maxUnscopedBytes: Number.POSITIVE_INFINITY };
 const plain = await sqliteStore({ path: join(folder, 'store.db'), artifacts: retention, timeoutMs: 600_000 });
 const store = withArtifactBytes(plain, s3Bytes(place))!;

@@ -15,7 +15,7 @@ export { checkId, checkOptionalBoolean } from './checks/text.ts';
 export { type UrlReadings, withUrlOptions } from './checks/url-options.ts';
 export { hideUrlSecrets, holdsSecret, invalidUrl, shownUrl } from './contracts/url-secrets.ts';
 export { type Digest, digestBytes, digestOf, sha256, sha256Hex } from './hash.ts';
-export { placesOf } from './jobs/places.ts';
+export { indexKeysOf } from './jobs/index-keys.ts';
 export { HELD_STATES } from './jobs/states.ts';
 export { checkParkTime } from './jobs/times.ts';
 export { keyedAgents } from './keyed/agents/agents.ts';

@@ -6,9 +6,9 @@
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import {
   type EngineCall,
+  type IndexedRecord,
+  type IndexRange,
   inParts,
-  type PlacedRecord,
-  type PlaceRange,
   REQUEST_KEPT_MS,
   type RecordChange,
   type RecordName,
@@ -43,8 +43,16 @@ import {
   storedRecord,
 } from './records/record-item.ts';
 import { RecordParts } from './records/record-parts.ts';
-import { isPlan, itemAfter, outcomeOf, type Plan, placeActions, planWrite, unchanged } from './records/record-plan.ts';
-import { scanItems, scanPlaceItems } from './records/scanning.ts';
+import {
+  indexKeyActions,
+  isPlan,
+  itemAfter,
+  outcomeOf,
+  type Plan,
+  planWrite,
+  unchanged,
+} from './records/record-plan.ts';
+import { scanIndexItems, scanItems } from './records/scanning.ts';
 import { watchRecords } from './records/watch.ts';
 
 export interface RecordSources {
@@ -189,7 +197,7 @@ export class DynamoDbRecords implements Records {
           ...unchanged(before),
           ReturnValuesOnConditionCheckFailure: old,
         };
-        return { put, places: placeActions(plan, TableName), parts };
+        return { put, places: indexKeyActions(plan, TableName), parts };
       }),
     );
   }
@@ -252,9 +260,9 @@ export class DynamoDbRecords implements Records {
     return keysOnly ? readItem(item) : this.#complete({ space, tenantId, key: item.k!.S! }, item, call);
   }
 
-  async scanPlaces(tenantId: string, range: PlaceRange, call: EngineCall): Promise<PlacedRecord[]> {
-    const found: PlacedRecord[] = [];
-    for await (const entries of scanPlaceItems(this.#client, tenantId, range, call)) {
+  async scanIndex(tenantId: string, range: IndexRange, call: EngineCall): Promise<IndexedRecord[]> {
+    const found: IndexedRecord[] = [];
+    for await (const entries of scanIndexItems(this.#client, tenantId, range, call)) {
       const names = entries.map(({ key }) => ({ space: 'kv', tenantId, key }) as const);
       const records = await this.get(names, call);
       for (const [at, entry] of entries.entries()) {

@@ -9,10 +9,10 @@ import {
   corruptValue,
   type EngineCall,
   firstAfter,
+  type IndexedRecord,
+  type IndexRange,
   KeyedMutex,
   meets,
-  type PlacedRecord,
-  type PlaceRange,
   REMEMBERED_REQUESTS,
   type RecordChange,
   type RecordName,
@@ -283,7 +283,7 @@ export class NatsRecords implements Records {
     return this.#scan(space, tenantId, range.limit, next, call);
   }
 
-  async scanPlaces(tenantId: string, range: PlaceRange, call: EngineCall): Promise<PlacedRecord[]> {
+  async scanIndex(tenantId: string, range: IndexRange, call: EngineCall): Promise<IndexedRecord[]> {
     const next = (after: { place: string; key: string } | undefined, count: number) =>
       this.#mirror.places(tenantId, { ...range, ...(after && { after }) }, count);
     return this.#scan('kv', tenantId, range.limit, next, call);

@@ -8,10 +8,10 @@ import {
   nextRunStatus,
   OWN_FIELDS,
   ownValuesOf,
-  type PlacedEvent,
   type PreparedEvent,
   type RunAppend,
   rollOf,
+  type SequencedEvent,
   type StoredRunEvent,
 } from '@tidemark/core/engine';
 import { columnOf, EVENT_COLUMNS } from '@tidemark/sql';
@@ -38,7 +38,7 @@ interface RunGroup {
 }
 
 /** The outcome of an append: its placed events, or `left` for the exact append. */
-export type GroupOutcome = PlacedEvent[] | 'left';
+export type GroupOutcome = SequencedEvent[] | 'left';
 
 /** A result row as an array: run_no, and either before_seq and updated_at or the columns of a stored event. */
 export type AnswerRow = readonly unknown[];
@@ -195,7 +195,7 @@ function keyPositions(
 
 /** Returns the placed events of an append, or `left` when one of them was not stored. */
 function placedBy(append: RunAppend, positions: ReadonlyMap<string, KeyPosition>): GroupOutcome {
-  const placed: PlacedEvent[] = [];
+  const placed: SequencedEvent[] = [];
   for (const event of append.events) {
     const position = positions.get(event.idempotencyKey);
     if (!position) return 'left';

@@ -121,11 +121,11 @@ export const INPUTS = {
     ['no', 'int4'],
     ['field', 'text'],
   ],
-  gonePlaces: [
+  removedIndexKeys: [
     ['no', 'int4'],
     ['place', 'text'],
   ],
-  addedPlaces: [
+  addedIndexKeys: [
     ['no', 'int4'],
     ['place', 'text'],
   ],
@@ -204,8 +204,8 @@ const FOLLOWING: Record<Exclude<InputName, 'records'>, string> = {
     ON CONFLICT (tenant_id, key, field) DO UPDATE SET value = excluded.value, sum = excluded.sum
   )`,
   goneFields: removedRows('gone_fields', 'kv_fields', 'field'),
-  gonePlaces: removedRows('gone_places', 'kv_places', 'place'),
-  addedPlaces: `places_added AS (
+  removedIndexKeys: removedRows('gone_places', 'kv_places', 'place'),
+  addedIndexKeys: `places_added AS (
     INSERT INTO @kv_places (tenant_id, place, key)
     SELECT d.tenant_id, p.place, d.key FROM added_places p JOIN done d ON d.no = p.no
   )`,
@@ -226,8 +226,8 @@ const TABLE_NAMES: Record<InputName, string> = {
   records: 'records',
   fields: 'fields',
   goneFields: 'gone_fields',
-  gonePlaces: 'gone_places',
-  addedPlaces: 'added_places',
+  removedIndexKeys: 'gone_places',
+  addedIndexKeys: 'added_places',
   requestIds: 'request_ids',
 };
 

@@ -12,10 +12,10 @@ import {
   type FeedEntry,
   GroupCommit,
   KeyedMutex,
-  type PlacedEvent,
   type RunAppend,
   type RunKey,
   type SameCommitWrites,
+  type SequencedEvent,
   type StoreContext,
 } from '@tidemark/core/engine';
 import {
@@ -46,7 +46,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   readonly #marker: ChainMarker;
   /** Limits each run to one connection, so that appends waiting for one run's head do not use up the pool. */
   readonly #runMutex = new KeyedMutex();
-  readonly #group: GroupCommit<RunAppend, PlacedEvent[]>;
+  readonly #group: GroupCommit<RunAppend, SequencedEvent[]>;
 
   constructor(
     context: StoreContext,
@@ -63,13 +63,13 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   }
 
   /** A fence and a life are compared with the current head, which the group statement cannot do. */
-  protected override submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+  protected override submit(append: RunAppend, call: EngineCall): Promise<SequencedEvent[]> {
     if (append.sameCommit) return this.#appendWith(append, append.sameCommit, call);
     const isPlain = append.expectedSeq === undefined && append.life === undefined;
     return isPlain ? this.#group.submit(append, call) : this.#appendOne(append, call);
   }
 
-  async #commit(appends: readonly RunAppend[]): Promise<(PlacedEvent[] | Error)[]> {
+  async #commit(appends: readonly RunAppend[]): Promise<(SequencedEvent[] | Error)[]> {
     const outcomes = await this.#appendTogether(appends);
     const settled = await Promise.all(
       outcomes.map((outcome, at) =>
@@ -92,14 +92,14 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     }
   }
 
-  async #appendOne(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+  async #appendOne(append: RunAppend, call: EngineCall): Promise<SequencedEvent[]> {
     const write = (tx: OpenTransaction) => appendExactly(tx, append, this.#marker.current());
     const { placed } = await this.database.write(write, call, append.run.tenantId);
     this.#notifications.announce([append.run]);
     return placed;
   }
 
-  async #appendWith(append: RunAppend, sameCommit: SameCommitWrites, call: EngineCall): Promise<PlacedEvent[]> {
+  async #appendWith(append: RunAppend, sameCommit: SameCommitWrites, call: EngineCall): Promise<SequencedEvent[]> {
     const { run } = append;
     let report: (() => void) | undefined;
     const write = async (tx: OpenTransaction) => {
@@ -122,11 +122,11 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   protected override async appendInside(
     appends: readonly RunAppend[],
     transaction: unknown,
-  ): Promise<(PlacedEvent[] | Error)[]> {
+  ): Promise<(SequencedEvent[] | Error)[]> {
     const client = transaction as pg.ClientBase;
     if (typeof client?.query !== 'function')
       throw invalidArgument('transaction', 'a client of pg with an open transaction', client);
-    const outcomes = new Map<RunAppend, PlacedEvent[]>();
+    const outcomes = new Map<RunAppend, SequencedEvent[]>();
     const tenants = [...new Set(appends.map((append) => append.run.tenantId))];
     const tx = new OpenTransaction(client, this.database.dialect);
     try {

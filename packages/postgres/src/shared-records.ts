@@ -7,7 +7,7 @@ import {
   corruptValue,
   type EngineCall,
   GroupCommit,
-  type PlacedStep,
+  type IndexStep,
   type RecordName,
   type RecordOutcome,
   type RecordWrite,
@@ -26,7 +26,7 @@ import {
 import { BinaryArray } from './binary-arrays.ts';
 import type { Database } from './database.ts';
 import { isSerializationFailure, isUniqueViolation, sqlState, translateRead, translateWrite } from './errors.ts';
-import { type PlacedRow, placesStatement, planPlaced } from './placed-step.ts';
+import { type IndexedRow, indexKeysStatement, planIndexStep } from './index-step.ts';
 import {
   type ChainOfGroup,
   chainsOf,
@@ -86,12 +86,12 @@ export class GroupedRecords implements SharedRecords {
     return found ?? (await this.get(name, call))?.fields.get(field) ?? null;
   }
 
-  async stepPlaced(tenantId: string, step: PlacedStep): Promise<RecordOutcome[]> {
-    const { text, values } = placesStatement(tenantId, step);
+  async stepIndex(tenantId: string, step: IndexStep): Promise<RecordOutcome[]> {
+    const { text, values } = indexKeysStatement(tenantId, step);
     const found = await this.#database.statement(text, values, [tenantId]).catch((error: unknown) => {
       throw translateRead(error);
     });
-    const { chains, plans, now } = planPlaced(tenantId, step, found as unknown as PlacedRow[]);
+    const { chains, plans, now } = planIndexStep(tenantId, step, found as unknown as IndexedRow[]);
     const rows = new Map<number, ChainRows>();
     for (const [no, planned] of plans.entries())
       if (planned.rows !== null && planned.rows !== 'alone') rows.set(no, planned.rows);

@@ -3,7 +3,7 @@ import type { FeedItem, Store } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { keysOf, newDatabase, openClient, openStore, readFeed, runEvent, WITHOUT_POSTGRES } from './databases.ts';
 
-const placesOf = (items: readonly FeedItem[]) => items.map(({ event }) => `${event.runId}/${event.runSeq}`);
+const indexKeysOf = (items: readonly FeedItem[]) => items.map(({ event }) => `${event.runId}/${event.runSeq}`);
 
 describe.skipIf(WITHOUT_POSTGRES)('an append that joins the caller’s transaction', () => {
   it('is committed with the caller’s rows', async () => {
@@ -66,17 +66,17 @@ describe.skipIf(WITHOUT_POSTGRES)('the feed', () => {
     const client = await openClient(url);
     await store.runs.appendEvents([runEvent('first'), runEvent('first')]);
     const before = await readFeed(store, 2);
-    expect(placesOf(before.items)).toEqual(['first/1', 'first/2']);
+    expect(indexKeysOf(before.items)).toEqual(['first/1', 'first/2']);
 
     await client.query('BEGIN');
     await store.runs.appendEvents([runEvent('held'), runEvent('held')], { transaction: client });
     await store.runs.appendEvents([runEvent('elsewhere'), runEvent('elsewhere')]);
     const during = await readFeed(store, 0, before.next);
-    expect(placesOf(during.items)).toEqual([]);
+    expect(indexKeysOf(during.items)).toEqual([]);
 
     await client.query('COMMIT');
     const after = await readFeed(store, 4, during.next);
-    expect(placesOf(after.items)).toEqual(['held/1', 'held/2', 'elsewhere/1', 'elsewhere/2']);
+    expect(indexKeysOf(after.items)).toEqual(['held/1', 'held/2', 'elsewhere/1', 'elsewhere/2']);
     expect((await readFeed(store, 0, after.next)).items).toEqual([]);
   });
 
@@ -88,7 +88,7 @@ describe.skipIf(WITHOUT_POSTGRES)('the feed', () => {
     await store.runs.appendEvents([runEvent('undone')], { transaction: client });
     await store.runs.appendEvent(runEvent('kept'));
     await client.query('ROLLBACK');
-    expect(placesOf((await readFeed(store, 1)).items)).toEqual(['kept/1']);
+    expect(indexKeysOf((await readFeed(store, 1)).items)).toEqual(['kept/1']);
   });
 
   it('keeps a run in order when an older transaction appends to it after a younger one (RUN-2)', async () => {
@@ -102,7 +102,7 @@ describe.skipIf(WITHOUT_POSTGRES)('the feed', () => {
     await store.runs.appendEvents([runEvent('r')], { transaction: client });
     await client.query('COMMIT');
     await store.runs.appendEvent(runEvent('r'));
-    expect(placesOf((await readFeed(store, 3)).items)).toEqual(['r/1', 'r/2', 'r/3']);
+    expect(indexKeysOf((await readFeed(store, 3)).items)).toEqual(['r/1', 'r/2', 'r/3']);
   });
 
   it('keeps every run in order under concurrent writers', { timeout: 60_000 }, async () => {

@@ -4,9 +4,9 @@ import {
   boundsOf,
   corruptValue,
   type EngineCall,
+  type IndexedRecord,
+  type IndexRange,
   type Merge,
-  type PlacedRecord,
-  type PlaceRange,
   type RecordChange,
   type RecordName,
   type RecordOutcome,
@@ -202,7 +202,7 @@ class RedisRecords implements Records {
     return this.#collect(merge, limit, nameOf, read, call);
   }
 
-  async scanPlaces(tenantId: string, range: PlaceRange, call: EngineCall): Promise<PlacedRecord[]> {
+  async scanIndex(tenantId: string, range: IndexRange, call: EngineCall): Promise<IndexedRecord[]> {
     const { after, limit } = range;
     const from = after ? excluded(`${after.place}\0${after.key}`) : included(range.from);
     const between: LexicalRange = { from, to: excluded(range.to), order: 'ascending' };

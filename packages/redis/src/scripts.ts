@@ -12,7 +12,7 @@ export interface Script {
 
 /** Tables that core defines. They are inserted into scripts, so that they are not duplicated. */
 const FROM_CORE: Record<string, string> = {
-  places: `${luaTable('STATES', JOB_STATES)}\n${luaTable('HELD', HELD_STATES)}\n`,
+  'index-keys': `${luaTable('STATES', JOB_STATES)}\n${luaTable('HELD', HELD_STATES)}\n`,
 };
 
 function luaTable(name: string, words: readonly string[]): string {
@@ -28,7 +28,7 @@ function loadScript(...names: string[]): Script {
 
 /** COMMIT, WRITE, SET, FIELDS and RECORDS serve several callers at once and return one reply per caller. */
 export const COMMIT = loadScript('attempt', 'commit');
-export const WRITE = loadScript('attempt', 'places', 'tenants', 'requests', 'step', 'write');
+export const WRITE = loadScript('attempt', 'index-keys', 'tenants', 'requests', 'step', 'write');
 export const SET = loadScript('tenants', 'set');
 export const FIELDS = loadScript('fields');
 export const RECORDS = loadScript('records');
@@ -39,7 +39,7 @@ export const LIVES = loadScript('lives');
 export const REWRITE = loadScript('notices', 'rewrite');
 export const LOST = loadScript('lost');
 export const DUE = loadScript('due');
-export const FORGET = loadScript('places', 'tenants', 'forget');
+export const FORGET = loadScript('index-keys', 'tenants', 'forget');
 export const ADD_PIECE = loadScript('add-piece');
 export const KEEP_BLOB = loadScript('keep-blob');
 export const REMOVE_BLOB = loadScript('remove-blob');

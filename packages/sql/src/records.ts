@@ -5,8 +5,8 @@ import {
   boundsOf,
   corruptValue,
   type EngineCall,
+  type IndexedRecord,
   jobTypeOf,
-  type PlacedRecord,
   type RecordChange,
   type RecordName,
   type RecordOutcome,
@@ -23,7 +23,7 @@ import { readAnswer } from './records/answers.ts';
 import { Raced, settleRaces } from './records/races.ts';
 import {
   type FieldRow,
-  gatherPlaced,
+  gatherIndexSteps,
   gatherRecords,
   IS_LIVE,
   type KeyRow,
@@ -133,7 +133,7 @@ class RecordTables implements SqlRecords {
   readonly #db: SqlDatabase;
   readonly #signals: Pick<SqlSignals, 'wait'>;
   readonly #shared: SharedRecords | undefined;
-  readonly stepPlaced: Records['stepPlaced'];
+  readonly stepIndex: Records['stepIndex'];
   readonly #watchers = new Set<RecordWatcher>();
 
   constructor(db: SqlDatabase, signals: Pick<SqlSignals, 'wait'>, share?: (alone: AloneRecords) => SharedRecords) {
@@ -143,7 +143,7 @@ class RecordTables implements SqlRecords {
       write: async (write, call) => (await this.batch([write], call))[0]!,
       report: (changes) => this.#report(changes),
     });
-    this.stepPlaced = this.#shared?.stepPlaced.bind(this.#shared);
+    this.stepIndex = this.#shared?.stepIndex.bind(this.#shared);
   }
 
   async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
@@ -242,14 +242,17 @@ class RecordTables implements SqlRecords {
     return [...new Set(rows.filter(isDamaged).map(({ key }) => key))];
   }
 
-  async scanPlaces(
+  async scanIndex(
     tenantId: string,
-    { from, to, after, limit }: Parameters<Records['scanPlaces']>[1],
+    { from, to, after, limit }: Parameters<Records['scanIndex']>[1],
     call: EngineCall,
-  ): Promise<PlacedRecord[]> {
+  ): Promise<IndexedRecord[]> {
     const start = after ? '(kv_place.place, kv_place.key) > (?, ?)' : 'kv_place.place >= ?';
     const params = [tenantId, ...(after ? [after.place, after.key] : [from]), to, limit];
-    return gatherPlaced(tenantId, await this.#db.read<FieldRow & { place: string }>(placedFields(start), params, call));
+    return gatherIndexSteps(
+      tenantId,
+      await this.#db.read<FieldRow & { place: string }>(placedFields(start), params, call),
+    );
   }
 
   async now(call: EngineCall): Promise<number> {

@@ -11,7 +11,6 @@ import {
   type FeedEntry,
   isTombstone,
   NEWEST_CHAIN_FORMAT,
-  type PlacedEvent,
   planAppend,
   type RunAppend,
   type RunHead,
@@ -19,6 +18,7 @@ import {
   type RunTombstone,
   rowOf,
   type SameCommitWrites,
+  type SequencedEvent,
   type StoreContext,
   type StoredRunEvent,
 } from '@tidemark/core/engine';
@@ -123,7 +123,7 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     this.#heads.clear();
   }
 
-  protected override submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+  protected override submit(append: RunAppend, call: EngineCall): Promise<SequencedEvent[]> {
     if (append.sameCommit) return this.#appendWith(append, append.sameCommit, call);
     if (append.life === 'new') return this.#appendToNewLife(append, call);
     const run = (connection: Connection) => {
@@ -134,16 +134,16 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     return this.database.submit({ savepoint: append.events.length > 1, run }, call);
   }
 
-  #appendToNewLife(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+  #appendToNewLife(append: RunAppend, call: EngineCall): Promise<SequencedEvent[]> {
     const run = async (connection: Connection) => {
       const plan = await this.#write(connection, append);
       this.#move(append.run, plan);
       return plan.placed;
     };
-    return this.database.submit<PlacedEvent[]>({ savepoint: true, run }, call);
+    return this.database.submit<SequencedEvent[]>({ savepoint: true, run }, call);
   }
 
-  async #appendWith(append: RunAppend, sameCommit: SameCommitWrites, call: EngineCall): Promise<PlacedEvent[]> {
+  async #appendWith(append: RunAppend, sameCommit: SameCommitWrites, call: EngineCall): Promise<SequencedEvent[]> {
     let report: (() => void) | undefined;
     const run = async (connection: Connection) => {
       const plan = await this.#write(connection, append);
@@ -154,7 +154,7 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
       this.#move(append.run, plan);
       return plan.placed;
     };
-    const placed = await this.database.submit<PlacedEvent[]>({ savepoint: true, run }, call);
+    const placed = await this.database.submit<SequencedEvent[]>({ savepoint: true, run }, call);
     report?.();
     return placed;
   }
@@ -185,10 +185,10 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
   protected override async appendInside(
     appends: readonly RunAppend[],
     transaction: unknown,
-  ): Promise<(PlacedEvent[] | Error)[]> {
+  ): Promise<(SequencedEvent[] | Error)[]> {
     const connection = connectionOf(transaction);
     try {
-      const placed: PlacedEvent[][] = [];
+      const placed: SequencedEvent[][] = [];
       for (const append of appends) {
         const plan = await writeAnyLife(connection, append, readHead(connection, append.run), this.#rules());
         if (plan.rows.length > 0) connection.run(UPSERT_HEAD, ...valuesOfHead(plan.head));

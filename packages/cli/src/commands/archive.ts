@@ -1,33 +1,33 @@
 /** `archive`: moves whole runs to files in a directory or bucket, and back. */
 import { RUN_STATUSES, type RunFilter } from '@tidemark/core';
 import { hideUrlSecrets } from '@tidemark/core/engine';
-import { ARCHIVE_PLACE, chosenPlace, openArchivePlace, privacyFixOf } from '../archive-place.ts';
+import { ARCHIVE_TARGET, archiveTargetOf, openArchiveTarget, privacyFixOf } from '../archive-target.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { choicesOf, maybe, moment, one, text } from '../options.ts';
 import { EVENTS } from './runs/views.ts';
 
 const DIRECTORY = { directory: text('path', 'a directory; the name of this option in version 0.1') };
-const TO = { to: text('place', ARCHIVE_PLACE), ...DIRECTORY };
-const FROM = { from: text('place', ARCHIVE_PLACE), ...DIRECTORY };
-type WithPlace = CommandContext<
+const TO = { to: text('place', ARCHIVE_TARGET), ...DIRECTORY };
+const FROM = { from: text('place', ARCHIVE_TARGET), ...DIRECTORY };
+type WithTarget = CommandContext<
   unknown,
   { to?: string | undefined; from?: string | undefined; directory: string | undefined }
 >;
 
-function placeOf(options: WithPlace['options']): string {
+function targetUrlOf(options: WithTarget['options']): string {
   const { to, from, directory } = options;
-  return chosenPlace('to' in options ? '--to' : '--from', to ?? from, directory);
+  return archiveTargetOf('to' in options ? '--to' : '--from', to ?? from, directory);
 }
 
-async function openArchiver({ store, options }: Pick<WithPlace, 'store' | 'options'>) {
+async function openArchiver({ store, options }: Pick<WithTarget, 'store' | 'options'>) {
   const { createArchiver } = await import('@tidemark/runtime');
-  const target = await openArchivePlace(placeOf(options));
+  const target = await openArchiveTarget(targetUrlOf(options));
   const opened = await store({ mustExist: true, withoutRetries: true });
   return createArchiver({ store: opened, target });
 }
 
-const tenantFilter = ({ settings }: Pick<WithPlace, 'settings'>) =>
+const tenantFilter = ({ settings }: Pick<WithTarget, 'settings'>) =>
   settings.tenant === undefined ? {} : { tenantId: settings.tenant };
 
 const run = defineCommand({
@@ -58,13 +58,16 @@ const run = defineCommand({
     };
     if (args.run !== undefined) {
       if (dryRun) return out.report({ dryRun: true, would: 'archive', runId: args.run }, args.run);
-      await confirm({ action: `move the run ${args.run} to ${hideUrlSecrets(placeOf(options))}`, answer: args.run });
+      await confirm({
+        action: `move the run ${args.run} to ${hideUrlSecrets(targetUrlOf(options))}`,
+        answer: args.run,
+      });
       return out.report({ ...(await archiver.archiveRun(args.run, tenantFilter(context))) });
     }
     const planned = await archiver.archiveRuns(filter, { dryRun: true });
     if (dryRun) return out.report({ ...planned });
     await confirm({
-      action: `move ${planned.runs} runs with ${planned.events} events to ${hideUrlSecrets(placeOf(options))}`,
+      action: `move ${planned.runs} runs with ${planned.events} events to ${hideUrlSecrets(targetUrlOf(options))}`,
       answer: String(planned.runs),
     });
     const bar = progress('archiving');
@@ -120,7 +123,7 @@ const verify = defineCommand({
     const archiver = await openArchiver(context);
     const check = await archiver.verify({ ...tenantFilter(context), signal: io.signal });
     await out.report({ ...check });
-    const fix = privacyFixOf(placeOf(options));
+    const fix = privacyFixOf(targetUrlOf(options));
     if (fix) await out.note(`Other users of this machine may read the archive; to prevent that, run ${fix}`);
     return check.ok ? EXIT.ok : EXIT.unmet;
   },

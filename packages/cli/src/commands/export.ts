@@ -1,5 +1,5 @@
 /** `export`: writes events and runs to files for analysts, and continues where the last export ended. */
-import { ARCHIVE_PLACE, openArchivePlace } from '../archive-place.ts';
+import { ARCHIVE_TARGET, openArchiveTarget } from '../archive-target.ts';
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { choice, choicesOf, integer, moment, required, text, withDefault } from '../options.ts';
@@ -14,7 +14,7 @@ const exportCommand = defineCommand({
     'Writes files below events/ and runs/ of the place, and a list of complete files. Run it again to continue after an interruption, or to add what was stored since. An export in progress is not used by two processes at once.',
   effect: 'ro',
   options: {
-    to: required(text('place', ARCHIVE_PLACE.replace('archive', 'export'))),
+    to: required(text('place', ARCHIVE_TARGET.replace('archive', 'export'))),
     format: withDefault(choice(FORMATS, 'format of the files'), 'parquet'),
     table: choicesOf(TABLES, 'table', 'only this table'),
     since: moment('time', 'only what was stored since then: a time, or how long ago'),
@@ -28,7 +28,7 @@ const exportCommand = defineCommand({
   async run({ store, settings, options, io, out, progress }) {
     const { exportTables, JSON_LINES } = await import('@tidemark/runtime');
     const format = options.format === 'jsonl' ? JSON_LINES : (await import('../parquet.ts')).PARQUET;
-    const target = await openArchivePlace(options.to);
+    const target = await openArchiveTarget(options.to);
     const bar = progress('exporting');
     const report = await exportTables({
       ...{ store: await store({ mustExist: true }), target, format },

@@ -1,7 +1,7 @@
 /** `retention`: removes or archives data according to policies in a file, or shows which data it would remove. */
 import { invalidArgument, type Store } from '@tidemark/core';
 import type { RetentionPolicies, RetentionReport } from '@tidemark/runtime';
-import { ARCHIVE_PLACE, openArchivePlace } from '../archive-place.ts';
+import { ARCHIVE_TARGET, openArchiveTarget } from '../archive-target.ts';
 import { readObject } from '../arguments.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -12,7 +12,7 @@ const OPTIONS = {
   policies: required(
     text('file', 'JSON file with the policies: { "runs": [{ "name": …, "olderThan": "90d", "action": "delete" }] }'),
   ),
-  archive: text('place', `${ARCHIVE_PLACE}, for policies that archive`),
+  archive: text('place', `${ARCHIVE_TARGET}, for policies that archive`),
 };
 
 type Context = CommandContext<unknown, { policies: string; archive: string | undefined }>;
@@ -26,7 +26,7 @@ async function openRetention({ store, options, io }: Context) {
   const archiver =
     options.archive === undefined
       ? {}
-      : { archiver: createArchiver({ store: opened, target: await openArchivePlace(options.archive) }) };
+      : { archiver: createArchiver({ store: opened, target: await openArchiveTarget(options.archive) }) };
   return createRetention({ store: opened, policies, share: 1, ...archiver });
 }
 

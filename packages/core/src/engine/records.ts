@@ -102,7 +102,7 @@ export interface RecordChange {
 }
 
 /** A record with one of its index keys. */
-export interface PlacedRecord extends ScannedRecord {
+export interface IndexedRecord extends ScannedRecord {
   place: string;
 }
 
@@ -115,7 +115,7 @@ export const REMEMBERED_REQUESTS = 16;
 export const REQUEST_KEPT_MS = 300_000;
 
 /** A range of index keys: from one, inclusive, to another, exclusive, or after a record. */
-export interface PlaceRange {
+export interface IndexRange {
   from: string;
   to: string;
   after?: { place: string; key: string };
@@ -123,19 +123,19 @@ export interface PlaceRange {
 }
 
 /** Records to find by their index keys, and the writes on them. */
-export interface PlacedStep {
+export interface IndexStep {
   /** Read in one step. Expired records count towards the limit of a range, but are not returned. */
-  ranges: readonly PlaceRange[];
+  ranges: readonly IndexRange[];
   /**
    * Returns the writes, at most as many as the limit of the last range. Each write is for a different record of that
    * range, and is applied only if the record has not changed since it was found.
    */
-  decide(found: PlacedStepFound): readonly RecordWrite[];
+  decide(found: IndexStepFound): readonly RecordWrite[];
 }
 
-export interface PlacedStepFound {
+export interface IndexStepFound {
   /** The records of each range, with the number of index keys that were read. */
-  ranges: readonly { records: readonly PlacedRecord[]; read: number }[];
+  ranges: readonly { records: readonly IndexedRecord[]; read: number }[];
   now: number;
 }
 
@@ -179,17 +179,17 @@ export interface Records {
    */
   damagedFields?(tenantId: string, range: { after: string | null; to: string }, call: EngineCall): Promise<string[]>;
   /**
-   * Lists live records of `kv` by the index keys that `placesOf` returns for them, in byte order of (place, key), each
+   * Lists live records of `kv` by the index keys that `indexKeysOf` returns for them, in byte order of (place, key), each
    * place once, within the range. The engine updates the index in the same step as every write, including plain KV
    * writes, and reads nothing outside the range.
    */
-  scanPlaces(tenantId: string, range: PlaceRange, call: EngineCall): Promise<PlacedRecord[]>;
+  scanIndex(tenantId: string, range: IndexRange, call: EngineCall): Promise<IndexedRecord[]>;
   /**
    * Finds records by their index keys and writes some of them. Returns one outcome per write. A write that lost a race
-   * with another writer is not applied. Only for engines on which this takes fewer round trips than `scanPlaces` and
+   * with another writer is not applied. Only for engines on which this takes fewer round trips than `scanIndex` and
    * `write`.
    */
-  stepPlaced?(tenantId: string, step: PlacedStep, call: EngineCall): Promise<RecordOutcome[]>;
+  stepIndex?(tenantId: string, step: IndexStep, call: EngineCall): Promise<RecordOutcome[]>;
   /** Returns the engine's clock, by which records expire and leases are measured. */
   now(call: EngineCall): Promise<number>;
   /** Yields changes under a prefix, starting now, until the signal aborts. */

@@ -138,7 +138,7 @@ export interface SameCommitWrites {
   names: readonly RecordName[];
   /** Returns the writes. A thrown error rolls back the append and becomes its outcome. */
   writes(
-    placed: readonly PlacedEvent[],
+    placed: readonly SequencedEvent[],
     found: readonly (StoredRecord | null)[],
     log: OpenLog,
   ): RecordWrite[] | Promise<RecordWrite[]>;
@@ -158,7 +158,7 @@ export interface RemoveRunOptions extends EngineCall {
 }
 
 /** The position of an appended event. */
-export interface PlacedEvent {
+export interface SequencedEvent {
   runSeq: number;
   persistedAt: number;
   /** The life of the run. Absent for life 1. */
@@ -260,7 +260,7 @@ export interface RunEngine {
   append(
     appends: readonly RunAppend[],
     options: EngineCall & { transaction?: unknown },
-  ): Promise<(PlacedEvent[] | Error)[]>;
+  ): Promise<(SequencedEvent[] | Error)[]>;
   /** Returns up to `limit` events of a run after a sequence, in order. */
   fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage>;
   /** Returns a run's head, its tombstone when it was removed, or `null` for an unknown run. */

@@ -5,7 +5,7 @@ import { invalidArgument } from '../contracts/errors.ts';
 import type { JobClaim, JobFields, JobRef, JobState, NewJob, OverdueJob, OverdueReason } from '../contracts/jobs.ts';
 import { encodeFields, encodeValue } from '../kv/values.ts';
 import { JOB_PREFIX } from '../tools/job-keys.ts';
-import { CLAIM_ID } from './places.ts';
+import { CLAIM_ID } from './index-keys.ts';
 import { DEFAULT_RETRIES, jobKey } from './record.ts';
 import { isJobState, isTerminal, JOB_MOVES } from './states.ts';
 

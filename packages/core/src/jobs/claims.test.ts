@@ -5,7 +5,7 @@ import { TidemarkError } from '../contracts/errors.ts';
 import type { Store } from '../contracts/store.ts';
 import type { WriteOf } from '../contracts/writes.ts';
 import type { EngineCall } from '../engine/call.ts';
-import type { PlacedStep, RecordOutcome, Records, RecordWrite } from '../engine/records.ts';
+import type { IndexStep, RecordOutcome, Records, RecordWrite } from '../engine/records.ts';
 import { memoryRecords } from '../memory/records.ts';
 import { assembleStore } from '../store.ts';
 import { StoreContext } from '../tools/context.ts';
@@ -26,10 +26,10 @@ const ENGINES = [
   ['shared steps', true],
 ] as const;
 
-async function stepPlaced(tenantId: string, step: PlacedStep, call: EngineCall): Promise<RecordOutcome[]> {
+async function stepIndex(tenantId: string, step: IndexStep, call: EngineCall): Promise<RecordOutcome[]> {
   const ranges = [];
   for (const range of step.ranges) {
-    const found = await records.scanPlaces(tenantId, range, call);
+    const found = await records.scanIndex(tenantId, range, call);
     ranges.push({ records: found, read: found.length });
   }
   const writes = step.decide({ ranges, now: await records.now(call) });
@@ -45,7 +45,7 @@ beforeEach(() => {
     get: (target, name) => {
       if (name === 'write') return (it: RecordWrite, call: EngineCall) => write(it, call);
       if (name === 'batch') return (writes: RecordWrite[], call: EngineCall) => batch(writes, call);
-      if (name === 'stepPlaced') return sharesSteps ? stepPlaced : undefined;
+      if (name === 'stepIndex') return sharesSteps ? stepIndex : undefined;
       return (Reflect.get(target, name) as () => unknown).bind(target);
     },
   });
@@ -225,7 +225,7 @@ describe.each(ENGINES)('a claimer that loses every race, on an engine with %s', 
     write = (it, call) => records.write({ ...it, expect: { revision: 0 } }, call);
   };
   const scansOf = async (index: string, claim: Promise<unknown>) => {
-    const scans = vi.spyOn(records, 'scanPlaces');
+    const scans = vi.spyOn(records, 'scanIndex');
     await expect(claim).rejects.toMatchObject({ code: 'OVERLOADED', retryable: true, outcome: 'rejected' });
     return scans.mock.calls.filter(([, { from }]) => from.startsWith(index)).length;
   };

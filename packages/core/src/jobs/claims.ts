@@ -4,17 +4,17 @@
  */
 import type { JobRef } from '../contracts/jobs.ts';
 import type { EngineCall } from '../engine/call.ts';
-import type { PlacedRecord, RecordOutcome, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
+import type { IndexedRecord, RecordOutcome, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
 import { KeyedMutex, overloaded, refuseIfOver } from '../tools/contention.ts';
 import { joinKey } from '../tools/joined-keys.ts';
 import { fieldsOf } from '../tools/record-fields.ts';
 import { ExpiredLeases, unchangedSince } from './expired.ts';
+import { indexRange, padded, timeOf } from './index-keys.ts';
 import { type IntendedClaim, type Intent, intentWrite, isSameIntent, readIntent } from './intents.ts';
 import { JointClaims } from './joint-claims.ts';
 import { claimed, type Move, released, takenOver } from './moves.ts';
-import { scanJobs } from './placed.ts';
-import { padded, placeRange, timeOf } from './places.ts';
 import { isHeldBy, jobName, jobOf, stateOf } from './record.ts';
+import { scanJobs } from './scan.ts';
 import { isHeld, JOB_MOVES, mayMove } from './states.ts';
 
 /** How many ready jobs to read beyond those needed. */
@@ -46,11 +46,11 @@ export interface Taken {
 type Way = Move & Pick<RecordWrite, 'expect'>;
 
 /** Tries to claim a candidate. Returns `null` if there is no point in trying other candidates. */
-type Take = (candidate: PlacedRecord, job: JobRef) => Promise<RecordOutcome | null>;
+type Take = (candidate: IndexedRecord, job: JobRef) => Promise<RecordOutcome | null>;
 
 /** Ready jobs that several claimers share. Each claimer removes the candidates it tries. */
 interface ReadyScan {
-  candidates: PlacedRecord[];
+  candidates: IndexedRecord[];
   /** Whether there may be more jobs than were read. */
   isCut: boolean;
 }
@@ -138,8 +138,8 @@ export class Claimer {
     call: EngineCall,
     onTry: (job: JobRef) => void,
   ): Promise<Taken | null> {
-    if (this.#records.stepPlaced) {
-      const writeFor = (candidate: PlacedRecord) =>
+    if (this.#records.stepIndex) {
+      const writeFor = (candidate: IndexedRecord) =>
         this.#taking(candidate.key, by, wayToTake(candidate.key, candidate, by));
       const outcome = await this.#joint(taskType).claim({ call, writeFor, onTry });
       if (typeof outcome !== 'string') return outcome;
@@ -251,7 +251,7 @@ export class Claimer {
 
   /** Tries the candidates that are not stale one after the other, and does not read again after losing a race. */
   async #takeOneOf(
-    candidates: PlacedRecord[],
+    candidates: IndexedRecord[],
     group: ClaimGroup,
     take: Take,
     call: EngineCall,
@@ -282,7 +282,7 @@ export class Claimer {
   }
 
   /** Removes and returns the first candidate, or one of the first of equal rank, so that processes spread out. */
-  #choose(candidates: PlacedRecord[], spread: number): PlacedRecord {
+  #choose(candidates: IndexedRecord[], spread: number): IndexedRecord {
     if (spread <= 1) return candidates.shift()!;
     const rank = rankOf(candidates[0]!.place);
     const others = candidates.findIndex(({ place }) => rankOf(place) !== rank);
@@ -313,7 +313,7 @@ export class Claimer {
 
   async #readReady(taskType: string, limit: number, call: EngineCall): Promise<ReadyScan> {
     await this.#releaseDue(taskType, call);
-    const range = { ...placeRange('ready', taskType), limit };
+    const range = { ...indexRange('ready', taskType), limit };
     const candidates = await this.#scan(range, call);
     return { candidates, isCut: candidates.length === limit };
   }
@@ -350,20 +350,20 @@ export class Claimer {
     return { name, mode: 'merge', ...way, requestId, requestIsNew: by.isNew };
   }
 
-  #scan(range: Parameters<Records['scanPlaces']>[1], call: EngineCall): Promise<PlacedRecord[]> {
+  #scan(range: Parameters<Records['scanIndex']>[1], call: EngineCall): Promise<IndexedRecord[]> {
     return scanJobs(this.#records, this.#tenantId, range, call);
   }
 
   /** Makes due delayed jobs ready. Reads the clock only when there is a delayed job. */
   async #releaseDue(taskType: string, call: EngineCall): Promise<void> {
-    const range = placeRange('delayed', taskType);
+    const range = indexRange('delayed', taskType);
     const [first] = await this.#scan({ ...range, limit: 1 }, call);
     if (!first) return;
     const to = `${range.from}${padded((await this.#records.now(call)) + 1)}`;
     if (first.place >= to) return;
     const due = await this.#scan({ from: range.from, to, limit: RELEASED_AT_ONCE }, call);
     refuseIfOver(call);
-    const release = ({ key, revision }: PlacedRecord) => {
+    const release = ({ key, revision }: IndexedRecord) => {
       const name = { space: 'kv', tenantId: this.#tenantId, key } as const;
       return this.#records.write({ name, mode: 'merge', expect: { revision }, ...released(), brief: true }, call);
     };

@@ -4,12 +4,12 @@
  * succeeds.
  */
 import type { EngineCall } from '../engine/call.ts';
-import type { PlacedRecord, Records, StoredRecord } from '../engine/records.ts';
+import type { IndexedRecord, Records, StoredRecord } from '../engine/records.ts';
 import { refuseIfOver } from '../tools/contention.ts';
 import { fieldsOf } from '../tools/record-fields.ts';
-import { scanJobs } from './placed.ts';
-import { placeRange, timeOf } from './places.ts';
+import { indexRange, timeOf } from './index-keys.ts';
 import { jobOf, stateOf } from './record.ts';
+import { scanJobs } from './scan.ts';
 import { mayMove } from './states.ts';
 import { givenUpOn, hasRetriesLeft } from './sweeps.ts';
 
@@ -44,8 +44,8 @@ export class ExpiredLeases {
   async read(
     { taskType, limit }: { taskType: string; limit: number },
     call: EngineCall,
-  ): Promise<{ candidates: PlacedRecord[]; isCut: boolean }> {
-    const range = { ...placeRange('lease', taskType), limit };
+  ): Promise<{ candidates: IndexedRecord[]; isCut: boolean }> {
+    const range = { ...indexRange('lease', taskType), limit };
     const leases = await scanJobs(this.#records, this.#tenantId, range, call);
     if (leases.length === 0) return { candidates: [], isCut: false };
     const now = await this.#records.now(call);

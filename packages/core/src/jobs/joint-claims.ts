@@ -1,13 +1,13 @@
 /**
  * Claims of one process for one type of one tenant that share a step of the engine: it finds the first ready jobs and
- * claims one for each caller. Only for engines with `stepPlaced`.
+ * claims one for each caller. Only for engines with `stepIndex`.
  */
 import type { JobRef } from '../contracts/jobs.ts';
 import type { EngineCall } from '../engine/call.ts';
-import type { PlacedRecord, PlacedStepFound, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
+import type { IndexedRecord, IndexStepFound, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
 import { overloaded, refuseIfOver } from '../tools/contention.ts';
 import { GroupCommit } from '../tools/group-commit.ts';
-import { placeRange, placesOf, timeOf } from './places.ts';
+import { indexKeysOf, indexRange, timeOf } from './index-keys.ts';
 import { jobOf } from './record.ts';
 
 /** How many ready jobs to read beyond those needed, because the first index keys may no longer have a job. */
@@ -19,7 +19,7 @@ const MOST_ROUNDS = 100;
 export interface JointClaim {
   call: EngineCall;
   /** Returns the write that claims a job. */
-  writeFor(candidate: PlacedRecord): RecordWrite;
+  writeFor(candidate: IndexedRecord): RecordWrite;
   /** Called before each attempt. */
   onTry(job: JobRef): void;
 }
@@ -32,7 +32,7 @@ export interface JointSettings {
   tenantId: string;
   taskType: string;
   /** Removes a candidate to try next. Processes that compete choose differently. */
-  choose(candidates: PlacedRecord[]): PlacedRecord;
+  choose(candidates: IndexedRecord[]): IndexedRecord;
   /** How many of the first ready jobs to choose among. */
   spread(): number;
   /** Called with whether a claim won or lost a race against another process. */
@@ -84,13 +84,13 @@ export class JointClaims {
     const { records, tenantId, taskType, spread, settled } = this.#settings;
     const limit = Math.max(waiting.length, spread()) + SPARE;
     const ranges = [
-      { ...placeRange('delayed', taskType), limit: 1 },
-      { ...placeRange('ready', taskType), limit },
+      { ...indexRange('delayed', taskType), limit: 1 },
+      { ...indexRange('ready', taskType), limit },
     ];
     let isDue = false;
     let isCut = false;
     const tried: { attempt: Attempt; key: string }[] = [];
-    const decide = (found: PlacedStepFound): RecordWrite[] => {
+    const decide = (found: IndexStepFound): RecordWrite[] => {
       isDue = !isReleased && hasDue(found);
       const [, ready] = found.ranges;
       isCut = ready!.read === limit;
@@ -107,7 +107,7 @@ export class JointClaims {
       }
       return writes;
     };
-    const outcomes = await records.stepPlaced!(tenantId, { ranges, decide }, { tenantId });
+    const outcomes = await records.stepIndex!(tenantId, { ranges, decide }, { tenantId });
     if (isDue) return true;
     for (const [at, { attempt, key }] of tried.entries()) {
       const { applied, record } = outcomes[at]!;
@@ -131,7 +131,7 @@ function refuseOver(attempt: Attempt): void {
 }
 
 /** Whether the first delayed job is due, or cannot be read, so that the delayed jobs must be searched. */
-function hasDue({ ranges: [delayed], now }: PlacedStepFound): boolean {
+function hasDue({ ranges: [delayed], now }: IndexStepFound): boolean {
   if (delayed!.read === 0) return false;
   const [first] = delayed!.records;
   const runAt = first && isCandidate(first) ? timeOf(first.fields, 'run_at') : null;
@@ -139,6 +139,6 @@ function hasDue({ ranges: [delayed], now }: PlacedStepFound): boolean {
 }
 
 /** Skips damaged jobs and records that are not jobs. */
-function isCandidate(row: PlacedRecord): boolean {
-  return !row.damaged && jobOf(row.key, row) !== null && placesOf(row.key, row.fields).includes(row.place);
+function isCandidate(row: IndexedRecord): boolean {
+  return !row.damaged && jobOf(row.key, row) !== null && indexKeysOf(row.key, row.fields).includes(row.place);
 }

@@ -3,7 +3,7 @@ import type { Job, JobRef, JobState } from '../contracts/jobs.ts';
 import type { RecordName, StoredRecord } from '../engine/records.ts';
 import { JOB_PREFIX, jobTypeOf } from '../tools/job-keys.ts';
 import { textField } from '../tools/record-fields.ts';
-import { countOf, priorityOf, timeOf } from './places.ts';
+import { countOf, priorityOf, timeOf } from './index-keys.ts';
 import { isHeld, isJobState } from './states.ts';
 
 /** How often a job may be retried by default. */

@@ -44,6 +44,7 @@ import {
   DEFAULT_LEASE_MS,
 } from './arguments.ts';
 import { Claimer, type ClaimRequest, type Taken } from './claims.ts';
+import { indexRange } from './index-keys.ts';
 import {
   advanced,
   cancelled,
@@ -56,9 +57,8 @@ import {
   sentBack,
   woken,
 } from './moves.ts';
-import { scanJobs } from './placed.ts';
-import { placeRange } from './places.ts';
 import { jobName, jobOf, stateOf } from './record.ts';
+import { scanJobs } from './scan.ts';
 import { claimLost, JOB_MOVES, mayMove } from './states.ts';
 import { findOverdue, type RequestFields, recoverJob } from './sweeps.ts';
 import { checkParkTime } from './times.ts';
@@ -250,7 +250,7 @@ export class Jobs implements JobStore {
     checkOneOf(state, 'state', LISTED_JOB_STATES);
     const taskType = options?.taskType === undefined ? undefined : checkTaskType(options.taskType);
     const limit = checkLimit(options?.limit, 100, 1_000);
-    const range = placeRange(state, taskType);
+    const range = indexRange(state, taskType);
     const after = options?.cursor === undefined ? undefined : checkCursor(options.cursor, range);
     const rows = await this.#context.read(options, (call) =>
       scanJobs(this.#records, this.#tenantId, { ...range, after, limit: limit + 1 }, call),
@@ -264,13 +264,13 @@ export class Jobs implements JobStore {
     checkOneOf(state, 'state', LISTED_JOB_STATES);
     return this.#context.read(options, async (call) => {
       const types: string[] = [];
-      const { to, ...range } = placeRange(state);
+      const { to, ...range } = indexRange(state);
       for (let { from } = range; ; ) {
         const [row] = await scanJobs(this.#records, this.#tenantId, { from, to, limit: 1 }, call);
         if (!row) return types;
         const type = row.place.split('/')[1]!;
         types.push(type);
-        from = placeRange(state, type).to;
+        from = indexRange(state, type).to;
       }
     });
   }

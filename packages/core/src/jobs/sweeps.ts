@@ -4,10 +4,10 @@ import type { EngineCall } from '../engine/call.ts';
 import type { Records, RecordWrite } from '../engine/records.ts';
 import { fieldsOf } from '../tools/record-fields.ts';
 import { fitsReason, isHeldReason } from './arguments.ts';
+import { indexRange, padded } from './index-keys.ts';
 import { givenUp, type Move, released, signalled, takenBack } from './moves.ts';
-import { scanJobs } from './placed.ts';
-import { padded, placeRange } from './places.ts';
 import { jobName, jobOf } from './record.ts';
+import { scanJobs } from './scan.ts';
 
 /** The fields that identify a retry of a move. */
 export type RequestFields = Required<Pick<RecordWrite, 'requestId' | 'requestIsNew'>>;
@@ -32,7 +32,7 @@ export async function findOverdue(
   const found = new Map<string, OverdueJob>();
   for (const { kind, reason, until } of KINDS) {
     if (found.size >= query.limit) break;
-    const { from } = placeRange(kind, query.taskType);
+    const { from } = indexRange(kind, query.taskType);
     const end = until === 'now' ? now + 1 : Math.max(0, now - query.thresholdMs);
     // A job whose lease has ended may be found again as not updated.
     const range = { from, to: `${from}${padded(end)}`, limit: query.limit };

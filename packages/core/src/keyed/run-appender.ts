@@ -8,7 +8,7 @@
 import { TidemarkError } from '../contracts/errors.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { Journal, JournalBeginning, JournalName } from '../engine/journal.ts';
-import type { PlacedEvent, RunAppend, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
+import type { RunAppend, RunHead, RunTombstone, SequencedEvent, StoredRunEvent } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import { planAppend } from '../runs/append.ts';
 import type { ChainFormat, CommitChain } from '../runs/chain.ts';
@@ -26,7 +26,7 @@ const MAX_COMMIT_APPENDS = 128;
 const MAX_COMMIT_CHARS = 256 * 1024;
 
 type Request = { append: RunAppend; call: EngineCall };
-type Outcome = PlacedEvent[] | Error;
+type Outcome = SequencedEvent[] | Error;
 
 /** The known state of a run. */
 interface Known {
@@ -55,7 +55,7 @@ interface Round {
 export class RunAppender {
   readonly #journal: Journal;
   readonly #format: () => ChainFormat;
-  readonly #lanes: Lanes<JournalName, Request, PlacedEvent[]>;
+  readonly #lanes: Lanes<JournalName, Request, SequencedEvent[]>;
   /** The last heads that this process wrote. An outdated one costs a retry but never causes a wrong result. */
   readonly #heads = new LruMap<string, RunHead>(MAX_KNOWN_HEADS);
 
@@ -67,7 +67,7 @@ export class RunAppender {
     this.#lanes = new Lanes(options, (name, requests, id) => this.#appendAll(name, requests, id));
   }
 
-  append(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+  append(append: RunAppend, call: EngineCall): Promise<SequencedEvent[]> {
     return this.#lanes.submit(nameOf(append.run), { append, call }, call);
   }
 

@@ -13,7 +13,6 @@ import type {
   DamagedHead,
   FeedEntry,
   LogPage,
-  PlacedEvent,
   RemoveRunOptions,
   RestoredPart,
   RunAppend,
@@ -21,6 +20,7 @@ import type {
   RunHead,
   RunQuery,
   RunTombstone,
+  SequencedEvent,
   StoredRedaction,
   StoredRunEvent,
   StoredSnapshot,
@@ -58,7 +58,7 @@ export class KeyedRuns implements RunEngine {
   append(
     appends: readonly RunAppend[],
     call: EngineCall & { transaction?: unknown },
-  ): Promise<(PlacedEvent[] | Error)[]> {
+  ): Promise<(SequencedEvent[] | Error)[]> {
     if (call.transaction !== undefined) {
       return Promise.reject(new TidemarkError('UNSUPPORTED', 'This engine cannot join a transaction of the caller'));
     }

@@ -2,8 +2,8 @@
 
 import {
   type Fields,
-  type PlacedRecord,
-  type PlaceRange,
+  type IndexedRecord,
+  type IndexRange,
   REQUEST_KEPT_MS,
   type RecordChange,
   type RecordName,
@@ -15,7 +15,7 @@ import {
   type ScanRange,
   type StoredRecord,
 } from '../engine/records.ts';
-import { placesOf } from '../jobs/places.ts';
+import { indexKeysOf } from '../jobs/index-keys.ts';
 import { withAnswer } from '../kv/batch-answers.ts';
 import { meets, type RecordState, recordAfter } from '../kv/conditions.ts';
 import { boundsOf, keysWithin } from '../kv/key-bounds.ts';
@@ -130,7 +130,7 @@ export class MemoryRecords implements Records {
     this.#removeFromIndex(table, key);
     table.rows.set(key, row);
     if (write.name.space === 'kv')
-      for (const place of placesOf(key, row.fields)) table.places.add(indexEntry(place, key));
+      for (const place of indexKeysOf(key, row.fields)) table.places.add(indexEntry(place, key));
     if (table.watchers.size > 0) this.#report(table, { key, type: 'put', record: this.#copy(row) });
     return row;
   }
@@ -148,10 +148,10 @@ export class MemoryRecords implements Records {
     return found;
   }
 
-  async scanPlaces(tenantId: string, range: PlaceRange): Promise<PlacedRecord[]> {
+  async scanIndex(tenantId: string, range: IndexRange): Promise<IndexedRecord[]> {
     const table = this.#table('kv', tenantId);
     const start = range.after ? indexEntry(range.after.place, range.after.key) : range.from;
-    const found: PlacedRecord[] = [];
+    const found: IndexedRecord[] = [];
     for (const entry of table.places.from(start)) {
       const [place, key] = entry.split('\0') as [string, string];
       if (compareKeys(place, range.to) >= 0) break;
@@ -239,7 +239,7 @@ export class MemoryRecords implements Records {
   /** Removes the stored record's index entries. */
   #removeFromIndex(table: Table, key: string): void {
     const row = table.rows.get(key);
-    if (row) for (const place of placesOf(key, row.fields)) table.places.delete(indexEntry(place, key));
+    if (row) for (const place of indexKeysOf(key, row.fields)) table.places.delete(indexEntry(place, key));
   }
 
   #report(table: Table, change: RecordChange): void {

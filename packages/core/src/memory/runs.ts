@@ -3,10 +3,10 @@
 import type { EngineCall } from '../engine/call.ts';
 import type {
   DamagedHead,
-  PlacedEvent,
   RunAppend,
   RunHead,
   SameCommitWrites,
+  SequencedEvent,
   UpdatedRunsQuery,
 } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
@@ -53,12 +53,12 @@ export class MemoryRuns extends KeyedRuns {
   override append(
     appends: readonly RunAppend[],
     call: EngineCall & { transaction?: unknown },
-  ): Promise<(PlacedEvent[] | Error)[]> {
+  ): Promise<(SequencedEvent[] | Error)[]> {
     if (!appends.some((append) => append.sameCommit)) return super.append(appends, call);
     return Promise.all(appends.map((append) => this.#appendWith(append, call).catch((error: Error) => error)));
   }
 
-  #appendWith(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+  #appendWith(append: RunAppend, call: EngineCall): Promise<SequencedEvent[]> {
     const { tenantId, runId } = append.run;
     return this.#mutex.run(`${tenantId}\0${runId}`, call, async () => {
       for (;;) {
@@ -70,7 +70,7 @@ export class MemoryRuns extends KeyedRuns {
   }
 
   /** Returns `null` and writes nothing if another writer changed something between the reads and the commit. */
-  async #attempt(append: RunAppend, sameCommit: SameCommitWrites): Promise<PlacedEvent[] | null> {
+  async #attempt(append: RunAppend, sameCommit: SameCommitWrites): Promise<SequencedEvent[] | null> {
     const name = nameOf(append.run);
     // Read before the head, so that a projection's state is never ahead of it.
     const found = await this.#records.get(sameCommit.names);

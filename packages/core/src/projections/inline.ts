@@ -11,7 +11,14 @@ import type { Store } from '../contracts/store.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { RecordName, RecordWrite, StoredRecord } from '../engine/records.ts';
 import type { RunKey } from '../engine/run-key.ts';
-import type { OpenLog, PlacedEvent, RunAppend, RunEngine, SameCommitWrites, StoredRunEvent } from '../engine/runs.ts';
+import type {
+  OpenLog,
+  RunAppend,
+  RunEngine,
+  SameCommitWrites,
+  SequencedEvent,
+  StoredRunEvent,
+} from '../engine/runs.ts';
 import { encodeFields, recordOf as kvRecordOf } from '../kv/values.ts';
 import { checkPage, missingEvent } from '../runs/chain.ts';
 import { readLogPage } from '../runs/log-page.ts';
@@ -27,7 +34,7 @@ const MOST_BEHIND = 100;
 const MAX_ATTEMPTS = 20;
 
 type FoldedEvent = Omit<StoredRunEvent, 'commitIndex' | 'link'>;
-type Outcome = PlacedEvent[] | Error;
+type Outcome = SequencedEvent[] | Error;
 
 /** Aborts a transaction whose stored state is ahead or too far behind. Always caught in this file. */
 class StateOutOfStep extends Error {}
@@ -134,7 +141,7 @@ class InlineAppend implements Pick<RunEngine, 'append'> {
   }
 
   /** Refreshes the states if all events are duplicates: they may have been stored without these projections. */
-  async #refreshForDuplicates(run: RunKey, placed: readonly PlacedEvent[], call: EngineCall): Promise<void> {
+  async #refreshForDuplicates(run: RunKey, placed: readonly SequencedEvent[], call: EngineCall): Promise<void> {
     if (placed.some(({ duplicateOf }) => duplicateOf === null)) return;
     const last = Math.max(...placed.map(({ runSeq }) => runSeq));
     const view = this.#viewOf(run.tenantId);
@@ -196,7 +203,7 @@ function keyOf({ name, version }: Handlers, { runId }: RunKey): string {
 }
 
 /** Returns the new events of an append with their sequence and time. */
-function addedEvents({ events }: RunAppend, placed: readonly PlacedEvent[]): FoldedEvent[] {
+function addedEvents({ events }: RunAppend, placed: readonly SequencedEvent[]): FoldedEvent[] {
   const added: FoldedEvent[] = [];
   for (const [at, { runSeq, persistedAt, duplicateOf }] of placed.entries())
     if (!duplicateOf) added.push({ ...events[at]!, runSeq, persistedAt });

@@ -3,7 +3,7 @@
  * Engines that order writes in JavaScript (memory, SQLite, keyed ones) share it.
  */
 import { TidemarkError } from '../contracts/errors.ts';
-import type { CommitEnd, PlacedEvent, RunAppend, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
+import type { CommitEnd, RunAppend, RunHead, RunTombstone, SequencedEvent, StoredRunEvent } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import { type ChainFormat, CommitChain, firstLinkOf, startOfLife } from './chain.ts';
 import { storedEvent } from './event-forms.ts';
@@ -14,7 +14,7 @@ import { nextRunStatus } from './transitions.ts';
 export interface AppendPlan {
   rows: StoredRunEvent[];
   head: RunHead;
-  placed: PlacedEvent[];
+  placed: SequencedEvent[];
   /** The chain of the commit, including these events. */
   commit: CommitChain;
 }
@@ -54,10 +54,10 @@ export function planAppend(
   const chainFormat = commit.format === 1 ? undefined : commit.format;
   const laterLife = life === 1 ? undefined : life;
   let next = current ?? newHead(append, persistedAt, life, isGone ? (head.rewrites ?? 0) + 1 : 0);
-  const placed = append.events.map((event): PlacedEvent => {
+  const placed = append.events.map((event): SequencedEvent => {
     const duplicateOf = (taken ?? stored).get(event.idempotencyKey);
     if (duplicateOf && duplicateOf.life !== laterLife) throw laterLifeBegan(append, life, duplicateOf);
-    if (duplicateOf) return placedEvent(duplicateOf.runSeq, duplicateOf.persistedAt, duplicateOf, laterLife);
+    if (duplicateOf) return sequencedEvent(duplicateOf.runSeq, duplicateOf.persistedAt, duplicateOf, laterLife);
     checkScope(append, next, event);
     const runSeq = next.seq + 1;
     const link = commit.add(event.leaf, runSeq);
@@ -65,7 +65,7 @@ export function planAppend(
     rows.push(row);
     taken?.set(event.idempotencyKey, row);
     next = { ...next, seq: runSeq, link, updatedAt: persistedAt, status: nextRunStatus(next.status, event.eventType) };
-    return placedEvent(runSeq, persistedAt, null, laterLife);
+    return sequencedEvent(runSeq, persistedAt, null, laterLife);
   });
   if (rows.length > 0) checkFence(append, current);
   return { rows, head: next, placed, commit };
@@ -75,12 +75,12 @@ function endOf({ link, updatedAt }: RunHead): CommitEnd {
   return { link, persistedAt: updatedAt };
 }
 
-function placedEvent(
+function sequencedEvent(
   runSeq: number,
   persistedAt: number,
   duplicateOf: StoredRunEvent | null,
   life: number | undefined,
-): PlacedEvent {
+): SequencedEvent {
   return life === undefined ? { runSeq, persistedAt, duplicateOf } : { runSeq, persistedAt, duplicateOf, life };
 }
 

@@ -12,7 +12,7 @@ import type { AppendOptions, AppendResult } from '../contracts/run-appends.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { RunKey } from '../engine/run-key.ts';
-import type { PlacedEvent, PreparedEvent, RunAppend, RunEngine, StoredRunEvent } from '../engine/runs.ts';
+import type { PreparedEvent, RunAppend, RunEngine, SequencedEvent, StoredRunEvent } from '../engine/runs.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { refusalOf } from '../tools/outcomes.ts';
 import { carriedWrite, type WriteCall } from '../tools/writes.ts';
@@ -70,7 +70,7 @@ export class EventAppender {
     appends: readonly RunAppend[],
     options: AppendOptions | undefined,
     write: WriteCall,
-  ): Promise<PlacedEvent[][]> {
+  ): Promise<SequencedEvent[][]> {
     if (options?.expectedSeq !== undefined) {
       checkInteger(options.expectedSeq, 'expectedSeq', 0);
       if (appends.length > 1) throw invalidArgument('expectedSeq', 'used with events of a single run');
@@ -86,7 +86,7 @@ export class EventAppender {
     return this.#context.write(options, write, async (call: EngineCall & { transaction?: unknown }) => {
       if (options?.transaction !== undefined && !rejects) call.transaction = options.transaction;
       const outcomes = await (rejects ? this.#appendValid(appends, appender, call) : appender.append(appends, call));
-      if (!outcomes.some(isRefused)) return outcomes as PlacedEvent[][];
+      if (!outcomes.some(isRefused)) return outcomes as SequencedEvent[][];
       throw refusalOf(outcomes.filter(isRefused), outcomes.some(isWritten), carriedWrite(write));
     });
   }
@@ -138,7 +138,7 @@ export class EventAppender {
 }
 
 /** The positions of one run's events, or the error that kept all of them from being written. */
-type Outcome = PlacedEvent[] | Error;
+type Outcome = SequencedEvent[] | Error;
 
 function isRefused(outcome: Outcome): outcome is Error {
   return outcome instanceof Error;
@@ -169,21 +169,21 @@ function toResults(
   payloads: Payloads,
   prepared: readonly Prepared[],
   appends: readonly RunAppend[],
-  placed: readonly PlacedEvent[][],
+  placed: readonly SequencedEvent[][],
 ): AppendResult[] {
-  const placedByEvent = new Map<PreparedEvent, PlacedEvent>();
+  const placedByEvent = new Map<PreparedEvent, SequencedEvent>();
   appends.forEach((append, index) => {
     for (const [at, event] of append.events.entries()) placedByEvent.set(event, placed[index]![at]!);
   });
   return prepared.map((it) => toResult(payloads, it, placedByEvent.get(it.event)!));
 }
 
-function toResult(payloads: Payloads, prepared: Prepared, placed: PlacedEvent): AppendResult {
+function toResult(payloads: Payloads, prepared: Prepared, placed: SequencedEvent): AppendResult {
   const result = resultOf(payloads, prepared, placed);
   return placed.life === undefined ? result : { ...result, life: placed.life };
 }
 
-function resultOf(payloads: Payloads, { run, event }: Prepared, placed: PlacedEvent): AppendResult {
+function resultOf(payloads: Payloads, { run, event }: Prepared, placed: SequencedEvent): AppendResult {
   const { runSeq, duplicateOf } = placed;
   const persistedAt = timeText(placed.persistedAt);
   if (!duplicateOf) return { eventId: event.eventId, runSeq, persistedAt, idempotent: false, persisted: true };

@@ -6,7 +6,7 @@
 
 import type { EngineCall } from '../engine/call.ts';
 import type { RunKey } from '../engine/run-key.ts';
-import type { PlacedEvent, RunEngine, RunHead } from '../engine/runs.ts';
+import type { RunEngine, RunHead, SequencedEvent } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { type HeadMemory, headKey, type KnownHead } from '../tools/head-memory.ts';
@@ -56,12 +56,12 @@ function knownBefore(heads: HeadMemory, run: RunKey): { key: string; known: Know
   return { key, known, seq: known === null ? 0 : known.seq };
 }
 
-function isNew({ duplicateOf }: PlacedEvent): boolean {
+function isNew({ duplicateOf }: SequencedEvent): boolean {
   return duplicateOf === null;
 }
 
 /** Returns the known head after an append stored these events. */
-function headAfter(known: KnownHead | null, first: PlacedEvent, last: PlacedEvent): KnownHead {
+function headAfter(known: KnownHead | null, first: SequencedEvent, last: SequencedEvent): KnownHead {
   const createdAt = first.runSeq === 1 ? first.persistedAt : (known?.createdAt ?? null);
   return { seq: last.runSeq, link: null, rewrites: known?.rewrites ?? null, createdAt };
 }

@@ -5,7 +5,7 @@ import { bucketPartition, endOfPrefix, joined, keyOfItem, RECORD_BUCKETS, record
 import { distinctTexts, readPartition } from '../partitions.ts';
 import { readItem, recordKey } from './record-item.ts';
 import type { RecordParts } from './record-parts.ts';
-import { hasPlaces, placesToDelete, unchanged } from './record-plan.ts';
+import { hasIndexKeys, indexKeysToDelete, unchanged } from './record-plan.ts';
 
 const PAGE = 100;
 /** Excludes the markers of deleted records. */
@@ -43,7 +43,7 @@ export class Eraser {
       if (keys.length > 0) return keys;
     }
     await this.#parts.removeAll({ space, tenantId }, call);
-    if (space === 'kv') await this.#removeStrayPlaces(tenantId, call);
+    if (space === 'kv') await this.#removeStrayIndexKeys(tenantId, call);
     if (space !== 'requests') await this.#eraseRequests(space, tenantId, call);
     return [];
   }
@@ -53,7 +53,7 @@ export class Eraser {
     const found = readItem(item);
     const name = { space: 'kv', tenantId, key: item.k!.S! } as const;
     const TableName = this.#client.table('records');
-    const places = found.isDeleted ? [] : placesToDelete(name, found.fields);
+    const places = found.isDeleted ? [] : indexKeysToDelete(name, found.fields);
     const actions = places.map((Key) => ({ Delete: { TableName, Key } }));
     await this.#client.transact(
       [{ Delete: { TableName, Key: keyOfItem(item), ...unchanged(found) } }, ...actions],
@@ -62,7 +62,7 @@ export class Eraser {
   }
 
   /** Removes index entries whose records DynamoDB removed after they had expired. */
-  async #removeStrayPlaces(tenantId: string, call: EngineCall): Promise<void> {
+  async #removeStrayIndexKeys(tenantId: string, call: EngineCall): Promise<void> {
     const prefix = joined(tenantId, '');
     const range = { from: prefix, to: endOfPrefix(prefix)!, page: PAGE };
     const TableName = this.#client.table('records');
@@ -86,5 +86,5 @@ export class Eraser {
 }
 
 function isJob(space: RecordSpace, item: Item): boolean {
-  return hasPlaces({ space, tenantId: item.o!.S!, key: item.k!.S! });
+  return hasIndexKeys({ space, tenantId: item.o!.S!, key: item.k!.S! });
 }

@@ -6,7 +6,7 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { RecordWrite } from '@tidemark/core/engine';
 import type { ConditionalWrite, Item, OwnWrite } from '../client.ts';
 import { nameOfField, newWriteId, nextRevision, ownWrite, recordKey, removableAt } from './record-item.ts';
-import { hasPlaces } from './record-plan.ts';
+import { hasIndexKeys } from './record-plan.ts';
 
 /** One less than the number of ids that a record holds, so that an update never has to move an id elsewhere. */
 const MOST_REQUESTS = 31;
@@ -21,7 +21,7 @@ export interface QuickWrite {
 /** Returns the update, or `null` when the write must read the record first. */
 export function quickWrite(write: RecordWrite, now: number): QuickWrite | null {
   const { name, mode, expect, set, stamps, ttlMs, requestId, requestIsNew } = write;
-  if (mode !== 'merge' || hasPlaces(name) || write.answersBatch || expect?.exists === false) return null;
+  if (mode !== 'merge' || hasIndexKeys(name) || write.answersBatch || expect?.exists === false) return null;
   if (expect?.revision === 0 || (requestId !== undefined && !requestIsNew)) return null;
   const values = [...set, ...(expect?.fields ?? [])];
   // An update that removes fields is excluded, because it might remove the last field.

@@ -2,9 +2,9 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import {
   type Fields,
+  indexKeysOf,
   jobTypeOf,
   meets,
-  placesOf,
   type RecordName,
   type RecordOutcome,
   type RecordState,
@@ -90,10 +90,10 @@ export function unchanged({ writeId }: Found): {
 }
 
 /** Returns the changes of index entries that a write requires. */
-export function placeActions({ write: { name }, before, after }: Plan, table: string): TransactWriteItem[] {
-  if (!hasPlaces(name)) return [];
-  const old = new Set(before.isDeleted ? [] : placesOf(name.key, before.fields));
-  const next = new Set(after ? placesOf(name.key, after.fields) : []);
+export function indexKeyActions({ write: { name }, before, after }: Plan, table: string): TransactWriteItem[] {
+  if (!hasIndexKeys(name)) return [];
+  const old = new Set(before.isDeleted ? [] : indexKeysOf(name.key, before.fields));
+  const next = new Set(after ? indexKeysOf(name.key, after.fields) : []);
   const actions: TransactWriteItem[] = [];
   const expires = after?.expiresAt ?? null;
   for (const place of next) {
@@ -108,7 +108,7 @@ export function placeActions({ write: { name }, before, after }: Plan, table: st
 }
 
 /** Whether records of this name can have index entries. */
-export function hasPlaces({ space, key }: RecordName): boolean {
+export function hasIndexKeys({ space, key }: RecordName): boolean {
   return space === 'kv' && jobTypeOf(key) !== null;
 }
 
@@ -117,6 +117,6 @@ function placeKey(name: RecordName, place: string): Item {
 }
 
 /** Returns the index entries to delete with a record. */
-export function placesToDelete(name: RecordName, fields: Fields): Item[] {
-  return hasPlaces(name) ? placesOf(name.key, fields).map((place) => placeKey(name, place)) : [];
+export function indexKeysToDelete(name: RecordName, fields: Fields): Item[] {
+  return hasIndexKeys(name) ? indexKeysOf(name.key, fields).map((place) => placeKey(name, place)) : [];
 }

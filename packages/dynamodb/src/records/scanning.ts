@@ -3,7 +3,7 @@ import {
   boundsOf,
   compareKeys,
   type EngineCall,
-  type PlaceRange,
+  type IndexRange,
   type RecordSpace,
   type ScanRange,
 } from '@tidemark/core/engine';
@@ -60,10 +60,10 @@ function highBound(bytes: Buffer): Buffer {
 }
 
 /** Yields index entries of jobs in order. */
-export async function* scanPlaceItems(
+export async function* scanIndexItems(
   client: Client,
   tenantId: string,
-  { from, to, after, limit }: PlaceRange,
+  { from, to, after, limit }: IndexRange,
   call: EngineCall,
 ): AsyncGenerator<{ place: string; key: string }[], void, undefined> {
   const position = after ? sortKey(joined(tenantId, after.place, after.key)) : null;

@@ -1,5 +1,5 @@
 /** Encodes a record in one message: the data that mirrors need in the headers, fields and request ids in the body. */
-import { placesOf, type RecordName, type RecordState } from '@tidemark/core/engine';
+import { indexKeysOf, type RecordName, type RecordState } from '@tidemark/core/engine';
 import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from '../messages/headers.ts';
 
 /** How the record ended. */
@@ -44,7 +44,7 @@ export function recordHeaders(
   requests: HeldRequests,
   hashed: boolean,
 ): Record<string, string | undefined> {
-  const places = name.space === 'kv' ? placesOf(name.key, fields) : [];
+  const places = name.space === 'kv' ? indexKeysOf(name.key, fields) : [];
   return {
     [HEADER.expires]: expiresAt === null ? undefined : String(expiresAt),
     [HEADER.places]: places.length === 0 ? undefined : headerJson(places),

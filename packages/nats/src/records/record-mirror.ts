@@ -6,8 +6,8 @@ import {
   boundsOf,
   compareKeys,
   type EngineCall,
+  type IndexRange,
   keysWithin,
-  type PlaceRange,
   type RecordName,
   type RecordSpace,
   type ScannedRecord,
@@ -102,7 +102,7 @@ export class RecordMirror {
   }
 
   /** Returns up to `count` index entries of live jobs, from `from` up to but excluding `to`, or after a given entry. */
-  places(tenantId: string, range: Omit<PlaceRange, 'limit'>, count: number): { place: string; key: string }[] {
+  places(tenantId: string, range: Omit<IndexRange, 'limit'>, count: number): { place: string; key: string }[] {
     const table = this.#tables.get(tableId('kv', tenantId));
     const start = range.after ? entryOf(range.after.place, range.after.key) : range.from;
     const found: { place: string; key: string }[] = [];

@@ -324,7 +324,7 @@ export class Follower {
   #mayLackBefore(message: StoredMessage): boolean {
     const { filter, messages } = this.#options;
     const next = this.#lastSeq + 1;
-    if (!this.#knowsPlace || !mayLack(filter, message, next)) return false;
+    if (!this.#knowsIndexKey || !mayLack(filter, message, next)) return false;
     return filter !== messages.all || !messages.isEmpty(next, message.seq);
   }
 
@@ -332,7 +332,7 @@ export class Follower {
    * Whether the follower's position is known. False while it reads the last messages of subjects, where most sequences
    * are missing anyway.
    */
-  get #knowsPlace(): boolean {
+  get #knowsIndexKey(): boolean {
     return typeof this.#start === 'number';
   }
 
@@ -374,7 +374,7 @@ export class Follower {
    * the last message.
    */
   async fillUpTo(seq: number, call: EngineCall): Promise<void> {
-    if (this.#held || !this.#knowsPlace) return;
+    if (this.#held || !this.#knowsIndexKey) return;
     const { messages, filter } = this.#options;
     const lacking = await missing(messages, filter, this.#lastSeq + 1, seq + 1, call);
     if (this.#held || this.#stopped) return;

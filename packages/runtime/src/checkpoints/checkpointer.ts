@@ -21,7 +21,7 @@ import {
   rawKey,
   signed,
 } from './format.ts';
-import { type CheckpointPlace, pointKey } from './log.ts';
+import { type CheckpointTarget, pointKey } from './log.ts';
 import { type CheckpointRun, CheckpointsInRun } from './run.ts';
 
 const NO_LINK = '00'.repeat(32);
@@ -108,7 +108,7 @@ export function createCheckpointer({ store, key, ...at }: CheckpointerOptions): 
   return { checkpoint: (options) => writeCheckpoint(store, place, privateKey, publicKey, options) };
 }
 
-function placeOf({ file, run }: CheckpointsAt): CheckpointPlace {
+function placeOf({ file, run }: CheckpointsAt): CheckpointTarget {
   if ((file === undefined) === (run === undefined))
     throw invalidArgument('file', 'given, or `run`, and not both', file);
   return run === undefined ? new CheckpointFile(file!) : new CheckpointsInRun(run);
@@ -116,7 +116,7 @@ function placeOf({ file, run }: CheckpointsAt): CheckpointPlace {
 
 async function writeCheckpoint(
   store: Store,
-  place: CheckpointPlace,
+  place: CheckpointTarget,
   privateKey: KeyObject,
   publicKey: KeyObject,
   options: CallOptions | undefined,

@@ -7,11 +7,11 @@
 import type { KeyObject } from 'node:crypto';
 import { open, readFile } from 'node:fs/promises';
 import { CHECKPOINT_FORMAT, type Checkpoint, type RunPoint } from './format.ts';
-import { CheckpointLog, type CheckpointPlace, overtaken } from './log.ts';
+import { CheckpointLog, type CheckpointTarget, overtaken } from './log.ts';
 
 type Line = { begin: number } | { point: RunPoint } | Checkpoint;
 
-export class CheckpointFile implements CheckpointPlace {
+export class CheckpointFile implements CheckpointTarget {
   readonly name: string;
   /** The number of bytes read so far, and whether they end with a complete line. */
   #size = 0;

@@ -65,7 +65,7 @@ export class CheckpointLog {
 }
 
 /** Where checkpoints are kept. */
-export interface CheckpointPlace {
+export interface CheckpointTarget {
   /** The name of the file or run, for errors. */
   readonly name: string;
   /** Reads all checkpoints. Throws `CORRUPT_VALUE` if one of them is not signed with the key. */

@@ -5,7 +5,7 @@
 import type { KeyObject } from 'node:crypto';
 import { isTidemarkError, type RunEventInput, type RunEventRecord, type Store, TidemarkError } from '@tidemark/core';
 import type { Checkpoint, RunPoint } from './format.ts';
-import { CheckpointLog, type CheckpointPlace, overtaken } from './log.ts';
+import { CheckpointLog, type CheckpointTarget, overtaken } from './log.ts';
 
 const POINTS = 'CheckpointPoints';
 const SIGNED = 'CheckpointSigned';
@@ -20,7 +20,7 @@ export interface CheckpointRun {
   runId: string;
 }
 
-export class CheckpointsInRun implements CheckpointPlace {
+export class CheckpointsInRun implements CheckpointTarget {
   readonly name: string;
   readonly #store: Store;
   readonly #runId: string;

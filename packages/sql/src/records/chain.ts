@@ -17,7 +17,7 @@ import { storedRecord } from './rows.ts';
 import type { Seen } from './seen.ts';
 import { changedBy, type MadeChange, requestsColumn, staysAbsent } from './step.ts';
 import { fieldSum, recordStart, recordSum } from './sums.ts';
-import { hidesPlaces, movedPlaces } from './writing.ts';
+import { hidesIndexKeys, movedIndexKeys } from './writing.ts';
 
 /** A record as it was read, and the steps to apply to it. */
 export interface Chain {
@@ -41,8 +41,8 @@ export interface ChainRows {
   sum: number;
   fields: { field: string; value: Uint8Array; sum: number }[];
   goneFields: string[];
-  addedPlaces: string[];
-  gonePlaces: string[];
+  addedIndexKeys: string[];
+  removedIndexKeys: string[];
   /** The ids of requests to store. If the record was absent, storing an id fails when the id is already stored. */
   requestIds: { id: string; isNew: boolean }[];
 }
@@ -104,9 +104,9 @@ function rowsOf(
   const { state } = after;
   const isJob = jobTypeOf(name.key) !== null;
   // A record that these steps create and remove again has no row whose revision could be compared.
-  if ((!state && before.storedRevision === 0) || (isJob && hidesPlaces(before))) return 'alone';
+  if ((!state && before.storedRevision === 0) || (isJob && hidesIndexKeys(before))) return 'alone';
   const start = recordStart(name.tenantId, name.key);
-  const places = isJob ? movedPlaces(name.key, before.state, state) : { added: [], gone: [] };
+  const places = isJob ? movedIndexKeys(name.key, before.state, state) : { added: [], gone: [] };
   const fields: ChainRows['fields'] = [];
   for (const field of touched) {
     const value = state?.fields.get(field);
@@ -120,8 +120,8 @@ function rowsOf(
     sum: state ? recordSum(start, state) : 0,
     fields,
     goneFields: storedFields.filter((field) => !state?.fields.has(field)),
-    addedPlaces: places.added,
-    gonePlaces: places.gone,
+    addedIndexKeys: places.added,
+    removedIndexKeys: places.gone,
     requestIds: requestsToStore(name, before, requests),
   };
 }

@@ -1,5 +1,5 @@
 /** Converts joined rows of the two tables, one per field, to records, and compares them with their checksums. */
-import type { PlacedRecord, RecordState, ScannedRecord, StoredRecord } from '@tidemark/core/engine';
+import type { IndexedRecord, RecordState, ScannedRecord, StoredRecord } from '@tidemark/core/engine';
 import { NOW } from '../database.ts';
 import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
 import { isIntact } from './sums.ts';
@@ -37,8 +37,8 @@ export function gatherRecords(tenantId: string, rows: readonly FieldRow[]): Scan
 }
 
 /** Like `gatherRecords`, for rows ordered by index key, then key. */
-export function gatherPlaced(tenantId: string, rows: readonly (FieldRow & { place: string })[]): PlacedRecord[] {
-  const records: PlacedRecord[] = [];
+export function gatherIndexSteps(tenantId: string, rows: readonly (FieldRow & { place: string })[]): IndexedRecord[] {
+  const records: IndexedRecord[] = [];
   for (let from = 0; from < rows.length; ) {
     const { place, key } = rows[from]!;
     let to = from + 1;

@@ -1,7 +1,7 @@
 /** How an engine can let concurrent calls of `kv` records share statements. */
 import type {
   EngineCall,
-  PlacedStep,
+  IndexStep,
   RecordName,
   RecordOutcome,
   RecordWrite,
@@ -14,7 +14,7 @@ export interface SharedRecords {
   write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome>;
   get(name: RecordName, call: EngineCall): Promise<StoredRecord | null>;
   getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null>;
-  stepPlaced(tenantId: string, step: PlacedStep, call: EngineCall): Promise<RecordOutcome[]>;
+  stepIndex(tenantId: string, step: IndexStep, call: EngineCall): Promise<RecordOutcome[]>;
   /** Resolves when every accepted write has settled. */
   drain(): Promise<void>;
 }

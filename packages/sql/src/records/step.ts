@@ -25,7 +25,7 @@ import { Raced } from './races.ts';
 import { NOW_IF_EXPIRING, stateOf, storedRecord } from './rows.ts';
 import type { Looked, Seen } from './seen.ts';
 import { isIntact, recordStart, recordSum } from './sums.ts';
-import { movePlaces, OF_RECORD, REMOVE_FIELDS, REMOVE_RECORD, writeFields } from './writing.ts';
+import { moveIndexKeys, OF_RECORD, REMOVE_FIELDS, REMOVE_RECORD, writeFields } from './writing.ts';
 
 /** A change with its tenant, for watchers. */
 export interface MadeChange extends RecordChange {
@@ -230,7 +230,7 @@ async function change(
   }
   await keepRequests(tx, write.name, left);
   if (before.storedRevision === 0) await fenceRequest(db, tx, write);
-  if (jobTypeOf(key) !== null) await movePlaces(tx, write.name, before, state);
+  if (jobTypeOf(key) !== null) await moveIndexKeys(tx, write.name, before, state);
   changes.push(made);
   return after;
 }

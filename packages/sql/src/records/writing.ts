@@ -1,5 +1,5 @@
 /** Updates the field rows of a record, and the index entries of a job, from the old state to the new one. */
-import { type Fields, placesOf, type RecordName, type RecordState, type RecordWrite } from '@tidemark/core/engine';
+import { type Fields, indexKeysOf, type RecordName, type RecordState, type RecordWrite } from '@tidemark/core/engine';
 import type { SqlTransaction } from '../database.ts';
 import { batchesOf, bySize, placeholders } from '../statements.ts';
 import { fieldSum } from './sums.ts';
@@ -10,8 +10,8 @@ export const REMOVE_FIELDS = `DELETE FROM @kv_fields ${OF_RECORD}`;
 const REMOVE_PLACES = `DELETE FROM @kv_places ${OF_RECORD}`;
 
 const removeSomeFields = bySize((fields) => `${REMOVE_FIELDS} AND field IN (${placeholders(fields, '?')})`);
-const removeSomePlaces = bySize((places) => `${REMOVE_PLACES} AND place IN (${placeholders(places, '?')})`);
-const addPlaces = bySize(
+const removeSomeIndexKeys = bySize((places) => `${REMOVE_PLACES} AND place IN (${placeholders(places, '?')})`);
+const addIndexKeys = bySize(
   (places) => `INSERT INTO @kv_places (tenant_id, place, key) VALUES ${placeholders(places, '(?, ?, ?)')}`,
 );
 const saveFields = bySize(
@@ -50,18 +50,18 @@ export async function writeFields(
 }
 
 /** Returns the index entries that a job loses and the index entries that it gains. */
-export function movedPlaces(
+export function movedIndexKeys(
   key: string,
   before: RecordState | undefined,
   after: RecordState | undefined,
 ): { gone: string[]; added: string[] } {
-  const old = before ? placesOf(key, before.fields) : [];
-  const now = after ? placesOf(key, after.fields) : [];
+  const old = before ? indexKeysOf(key, before.fields) : [];
+  const now = after ? indexKeysOf(key, after.fields) : [];
   return { gone: old.filter((place) => !now.includes(place)), added: now.filter((place) => !old.includes(place)) };
 }
 
 /** Whether the index may have entries that cannot be derived from the record, because it has expired or is damaged. */
-export function hidesPlaces(before: {
+export function hidesIndexKeys(before: {
   state: RecordState | undefined;
   storedRevision: number;
   damaged?: true;
@@ -70,18 +70,18 @@ export function hidesPlaces(before: {
 }
 
 /** Updates a job's index entries. An expired or damaged record may have left entries behind. */
-export async function movePlaces(
+export async function moveIndexKeys(
   tx: SqlTransaction,
   { tenantId, key }: RecordName,
   before: { state: RecordState | undefined; storedRevision: number; damaged?: true },
   after: RecordState | undefined,
 ): Promise<void> {
-  const { gone, added } = movedPlaces(key, before.state, after);
-  if (hidesPlaces(before)) await tx.run(REMOVE_PLACES, [tenantId, key]);
-  for (const batch of batchesOf(gone)) await tx.run(removeSomePlaces(batch.length), [tenantId, key, ...batch]);
+  const { gone, added } = movedIndexKeys(key, before.state, after);
+  if (hidesIndexKeys(before)) await tx.run(REMOVE_PLACES, [tenantId, key]);
+  for (const batch of batchesOf(gone)) await tx.run(removeSomeIndexKeys(batch.length), [tenantId, key, ...batch]);
   for (const batch of batchesOf(added)) {
     await tx.run(
-      addPlaces(batch.length),
+      addIndexKeys(batch.length),
       batch.flatMap((place) => [tenantId, place, key]),
     );
   }

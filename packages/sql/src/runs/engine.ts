@@ -11,7 +11,6 @@ import {
   type LogPage,
   noticeOfRemoval,
   outcomesOf,
-  type PlacedEvent,
   type QuarantineEngine,
   type RemoveRunOptions,
   type RestoredPart,
@@ -22,6 +21,7 @@ import {
   type RunQuery,
   type RunTombstone,
   readLogPage,
+  type SequencedEvent,
   type StoredRedaction,
   type StoredSnapshot,
   type UpdatedRunsQuery,
@@ -75,7 +75,7 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
   append(
     appends: readonly RunAppend[],
     call: EngineCall & { transaction?: unknown },
-  ): Promise<(PlacedEvent[] | Error)[]> {
+  ): Promise<(SequencedEvent[] | Error)[]> {
     if (call.transaction !== undefined) return this.appendInside(appends, call.transaction);
     return outcomesOf(appends, (append) =>
       append.life === 'new' ? this.#submitNewLife(append, call) : this.submit(append, call),
@@ -83,19 +83,19 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
   }
 
   /** Finishes an interrupted removal first, in small steps, so that the transaction that begins the life is short. */
-  async #submitNewLife(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+  async #submitNewLife(append: RunAppend, call: EngineCall): Promise<SequencedEvent[]> {
     await this.#removeEvents(append.run, call);
     return this.submit(append, call);
   }
 
   /** Appends to one run in a transaction of the store. */
-  protected abstract submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]>;
+  protected abstract submit(append: RunAppend, call: EngineCall): Promise<SequencedEvent[]>;
 
   /** Appends in the caller's own transaction, together with the caller's own rows. The caller's commit decides. */
   protected abstract appendInside(
     appends: readonly RunAppend[],
     transaction: unknown,
-  ): Promise<(PlacedEvent[] | Error)[]>;
+  ): Promise<(SequencedEvent[] | Error)[]>;
 
   abstract feed(after: string | null, limit: number, call: EngineCall, notices?: boolean): Promise<FeedEntry[]>;
   abstract waitForEvents(run: RunKey | null, call: EngineCall): Promise<void>;

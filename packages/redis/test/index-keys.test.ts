@@ -1,6 +1,6 @@
 /** The job index that the script maintains matches core's rule, whatever the fields are. */
 import { createClient } from '@redis/client';
-import { engineOf, placesOf, type RecordWrite } from '@tidemark/core/engine';
+import { engineOf, indexKeysOf, type RecordWrite } from '@tidemark/core/engine';
 import { assert, asyncProperty, constantFrom, dictionary, oneof, option, string } from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newPrefix, openStore, sharedServer, WITHOUT_REDIS } from './servers.ts';
@@ -40,7 +40,7 @@ describe.skipIf(WITHOUT_REDIS)('the job index', () => {
         );
         const write: RecordWrite = { name, mode, set };
         const { record } = await records.write(write, {});
-        const wanted = record ? placesOf(key, record.fields) : [];
+        const wanted = record ? indexKeysOf(key, record.fields) : [];
         const stored = await client.zRange(`${prefix}:{b00}:jobs:default`, 0, -1);
         expect(stored).toEqual(wanted.map((place) => `${place}\0${key}`).sort());
       }),

@@ -11,7 +11,7 @@ export function openArchive(place: string): ArchiveTarget {
 }
 
 /** Creates a bucket, and puts its keys into the environment of this process and those that it starts. */
-export async function newBucketPlace(): Promise<{ place: string; stop(): Promise<void> }> {
+export async function newBucketUrl(): Promise<{ place: string; stop(): Promise<void> }> {
   const offered = offeredUrl('s3');
   const server = offered === undefined ? await startOwnServer('s3') : { url: offered, stop: async () => {} };
   const bucket = `rig-${crypto.randomUUID()}`;

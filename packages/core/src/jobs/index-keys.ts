@@ -1,5 +1,5 @@
 /**
- * The index keys ("places") of a job. A job is a KV record, and plain KV writes can change it too. Its index keys
+ * The index keys of a job. A job is a KV record, and plain KV writes can change it too. Its index keys
  * depend only on its key and fields, so every engine updates the index in the same step as the record (KV-7, KV-8).
  * - `{state}/{type}/{updated_at}`: every job by state, least recently updated first;
  * - `ready/{type}/{rank}{created_at}`: pending jobs in the order they are claimed;
@@ -27,7 +27,7 @@ const PRIORITY = /^-?(0|[1-9][0-9]{0,3})$/;
 const MIDDLE_RANK = 5000;
 
 /** Returns the index keys of a `kv` record in no particular order; none unless it is a job. */
-export function placesOf(key: string, fields: Fields): string[] {
+export function indexKeysOf(key: string, fields: Fields): string[] {
   const type = jobTypeOf(key);
   const state = textOf(fields, 'state');
   if (type === null || !STATES.has(state)) return [];
@@ -49,7 +49,7 @@ export function placesOf(key: string, fields: Fields): string[] {
 }
 
 /** Returns the range of one kind of index key, for one type or all. */
-export function placeRange(kind: string, type?: string): { from: string; to: string } {
+export function indexRange(kind: string, type?: string): { from: string; to: string } {
   const prefix = type === undefined ? kind : `${kind}/${type}`;
   // '0' is the character after '/'.
   return { from: `${prefix}/`, to: `${prefix}0` };

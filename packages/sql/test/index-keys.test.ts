@@ -55,10 +55,10 @@ function stepOf({ key, mode, set, stamp, ttlMs }: Written, tenantId: string): Re
 }
 
 /** All index entries with their keys, read two at a time. */
-async function placesIn(records: Records, tenantId: string): Promise<string[]> {
+async function indexKeysIn(records: Records, tenantId: string): Promise<string[]> {
   const seen: string[] = [];
   for (let after: { place: string; key: string } | undefined; ; ) {
-    const page = await records.scanPlaces(tenantId, { from: '', to: '~', after, limit: 2 }, {});
+    const page = await records.scanIndex(tenantId, { from: '', to: '~', after, limit: 2 }, {});
     seen.push(...page.map(({ place, key }) => `${place} ${key}`));
     if (page.length < 2) return seen;
     after = page.at(-1);
@@ -84,7 +84,7 @@ describe('the job index in SQL', () => {
           const step = stepOf(it, tenantId);
           const [inSql, inMemory] = [await records.write(step, {}), await model.write(step, {})];
           expect(inSql.record?.fields.size).toBe(inMemory.record?.fields.size);
-          expect(await placesIn(records, tenantId)).toEqual(await placesIn(model, tenantId));
+          expect(await indexKeysIn(records, tenantId)).toEqual(await indexKeysIn(model, tenantId));
           if (it.wait > 0) await records.removeExpired(100, {});
         }
         await memory.close();

@@ -5,25 +5,25 @@
  */
 
 import type { EngineCall } from '../engine/call.ts';
-import type { PlacedRecord, Records } from '../engine/records.ts';
-import { placesOf } from './places.ts';
+import type { IndexedRecord, Records } from '../engine/records.ts';
+import { indexKeysOf } from './index-keys.ts';
 
-type PlaceRange = Parameters<Records['scanPlaces']>[1];
+type IndexRange = Parameters<Records['scanIndex']>[1];
 
 /** Returns records with an index key in the range, in order, up to its limit; fewer only when there are no more. */
 export async function scanJobs(
-  records: Pick<Records, 'scanPlaces'>,
+  records: Pick<Records, 'scanIndex'>,
   tenantId: string,
-  range: PlaceRange,
+  range: IndexRange,
   call: EngineCall,
-): Promise<PlacedRecord[]> {
-  const found: PlacedRecord[] = [];
+): Promise<IndexedRecord[]> {
+  const found: IndexedRecord[] = [];
   let { after } = range;
   for (;;) {
     const limit = range.limit - found.length;
-    const rows = await records.scanPlaces(tenantId, { ...range, after, limit }, call);
+    const rows = await records.scanIndex(tenantId, { ...range, after, limit }, call);
     // Skip a damaged job, so that the others proceed; `doctor` finds it.
-    for (const row of rows) if (!row.damaged && placesOf(row.key, row.fields).includes(row.place)) found.push(row);
+    for (const row of rows) if (!row.damaged && indexKeysOf(row.key, row.fields).includes(row.place)) found.push(row);
     if (rows.length < limit || found.length === range.limit) return found;
     const { place, key } = rows.at(-1)!;
     after = { place, key };

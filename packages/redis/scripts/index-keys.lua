@@ -19,7 +19,7 @@ local FIELDS = {
   'state', 'created_at', 'run_at', 'timeout_at', 'updated_at', 'priority', 'claim_id', 'unannounced',
 }
 
-local function placesOf(record, jobType)
+local function indexKeysOf(record, jobType)
   local of = redis.call('HMGET', record, unpack(FIELDS))
   local state, createdAt, runAt, timeoutAt, claimId = of[1], whole(of[2]), whole(of[3]), whole(of[4]), of[7]
   if not state or not STATES[state] then return {} end
@@ -39,7 +39,7 @@ end
 -- Updates the index entries of a record. `jobs` is the index, `remembered` a hash of the entries that are in it.
 local function place(record, jobs, remembered, key, jobType)
   local before = redis.call('HGET', remembered, key) or ''
-  local after = table.concat(placesOf(record, jobType), '\n')
+  local after = table.concat(indexKeysOf(record, jobType), '\n')
   if before == after then return end
   for old in string.gmatch(before, '[^\n]+') do redis.call('ZREM', jobs, old .. '\0' .. key) end
   for new in string.gmatch(after, '[^\n]+') do redis.call('ZADD', jobs, 0, new .. '\0' .. key) end
