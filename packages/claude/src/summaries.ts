@@ -44,6 +44,8 @@ export async function foldSummary(
     const { swapped } = await store.kv.swap(recordKey, {
       expectedRevision: record.revision,
       set: { ...cutIntoFields(SUMMARY_FIELD, bytes, store.info.limits.fieldBytes), [FOLDED_FIELD]: lastSeq },
+      // A summary contains the first prompt.
+      sealed: store.info.encrypts,
     });
     if (swapped) return { data, folded: lastSeq };
   }

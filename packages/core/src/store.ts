@@ -265,6 +265,7 @@ class EngineStore implements Store {
       capabilities: { ...this.#capabilities },
       durability: this.#engine.durability(),
       limits: { ...this.#context.limits },
+      encrypts: this.#context.payloads.codec?.encrypts ?? false,
       ...(this.#tenantId === null ? {} : { tenantId: this.#tenantId }),
     };
   }

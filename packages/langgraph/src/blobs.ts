@@ -4,6 +4,7 @@
 import { type KvStore, TidemarkError } from '@tidemark/core';
 import { cutIntoFields, type Frame, joinFields, packFrames, unpackFrames } from '@tidemark/core/adapters';
 import type { BlobRef } from './checkpoint-record.ts';
+import type { Encoding } from './encoding.ts';
 import { type Branch, blobKey } from './keys.ts';
 
 /** The size of a part, which is below the limits of every engine and of HTTP requests. */
@@ -29,7 +30,7 @@ export function encodeBlob(
   checkpointId: string,
   name: string,
   value: Frame,
-  options: { compress: boolean; fieldBytes: number },
+  options: Encoding,
 ): { ref: BlobRef; parts: BlobPart[] } {
   const packed = packFrames([value], options);
   const count = Math.max(1, Math.ceil(packed.length / PART_BYTES));

@@ -3,6 +3,7 @@
  * values are blobs. A checkpoint that did not change a channel refers to the blob of the checkpoint that did.
  */
 import { cutIntoFields, type Frame, joinFields, packFrames, unpackFrames } from '@tidemark/core/adapters';
+import type { Encoding } from './encoding.ts';
 import type { Branch } from './keys.ts';
 
 /** A blob, identified by the checkpoint that wrote it, its name, and the number of records that store it. */
@@ -46,10 +47,7 @@ export const PRESENCE_FIELD = 'id';
 const BODY_FIELD = 'c';
 
 /** Returns the fields of a record. */
-export function encodeCheckpoint(
-  record: CheckpointRecord,
-  options: { compress: boolean; fieldBytes: number },
-): Record<string, Uint8Array | string> {
+export function encodeCheckpoint(record: CheckpointRecord, options: Encoding): Record<string, Uint8Array | string> {
   const header: Header = {
     thread: record.branch.thread,
     namespace: record.branch.namespace,

@@ -13,6 +13,7 @@ import {
 } from '@langchain/langgraph-checkpoint';
 import { type KvRecord, type KvStore, numberOf, type Store, TidemarkError } from '@tidemark/core';
 import { cutIntoFields, joinFields, packFrames, unpackFrames } from '@tidemark/core/adapters';
+import { type Encoding, encodingOf } from './encoding.ts';
 import { matchesFilter } from './filters.ts';
 import { itemKey, MEMORY, namespaceRange } from './namespaces.ts';
 import { refuse } from './refuse.ts';
@@ -35,7 +36,7 @@ const MAX_TRIES = 100;
  * Stores LangGraph's long-term memory in a Tidemark store on any engine. Values are JSON objects.
  *
  * A search scans a namespace in key order and compares each item with the filter. Vector search is not supported: a
- * search with `query` fails with `UNSUPPORTED`.
+ * search with `query` fails with `UNSUPPORTED`. If the store encrypts, items are sealed.
  *
  * @example
  * const store = await open('sqlite:agent.db');
@@ -43,16 +44,14 @@ const MAX_TRIES = 100;
  */
 export class TidemarkStore extends BaseStore {
   readonly #kv: KvStore;
-  readonly #encoding: { compress: boolean };
-  readonly #fieldBytes: number;
+  readonly #encoding: Encoding;
 
   /** @throws `INVALID_ARGUMENT` when the first argument is not a store. */
   constructor(store: Store, options: TidemarkStoreOptions = {}) {
     super();
     if (typeof store?.kv?.swap !== 'function') throw refuse('store', 'must be an open Tidemark store');
     this.#kv = store.kv;
-    this.#encoding = { compress: options.compress ?? false };
-    this.#fieldBytes = store.info.limits.fieldBytes;
+    this.#encoding = encodingOf(store, options.compress);
   }
 
   /**
@@ -90,16 +89,21 @@ export class TidemarkStore extends BaseStore {
       return;
     }
     const now = Date.now();
+    const { sealed } = this.#encoding;
     const bytes = packFrames([{ type: 'json', bytes: Buffer.from(JSON.stringify(value)) }], this.#encoding);
     const set = {
       [NAME]: JSON.stringify([namespace, name]),
       [UPDATED]: now,
-      ...cutIntoFields(VALUE, bytes, this.#fieldBytes),
+      ...cutIntoFields(VALUE, bytes, this.#encoding.fieldBytes),
     };
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const isNew = await this.#kv.swap(key, { expected: { [CREATED]: null }, set: { ...set, [CREATED]: now } });
+      const isNew = await this.#kv.swap(key, {
+        expected: { [CREATED]: null },
+        set: { ...set, [CREATED]: now },
+        sealed,
+      });
       if (isNew.swapped) return;
-      const { written } = await this.#kv.setFields(key, set, { ifExists: true });
+      const { written } = await this.#kv.setFields(key, set, { ifExists: true, sealed });
       if (written) return;
     }
     throw new Error(`The item ${key} could not be stored: it was deleted and stored by others ${MAX_TRIES} times`);

@@ -6,6 +6,7 @@ import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint';
 import type { KvStore } from '@tidemark/core';
 import { cutIntoFields, type Frame, joinFields, packFrames, unpackFrames } from '@tidemark/core/adapters';
 import type { BlobRef } from './checkpoint-record.ts';
+import type { Encoding } from './encoding.ts';
 
 /** A serialised write of a task. `value` is empty if it is stored in a blob. */
 export interface StoredWrite {
@@ -36,7 +37,7 @@ export async function storeWrites(
   kv: KvStore,
   key: string,
   writes: readonly StoredWrite[],
-  options: { compress: boolean; fieldBytes: number },
+  options: Encoding,
 ): Promise<void> {
   const replacing = writes.filter(({ index }) => index < 0);
   let adding = writes.filter(({ index }) => index >= 0);
@@ -44,7 +45,8 @@ export async function storeWrites(
     const set = Object.assign({}, ...[...replacing, ...adding].map((write) => encodeWrite(write, options)));
     if (Object.keys(set).length === 0) return;
     const expected = Object.fromEntries(adding.map(({ index }) => [fieldOf(index), null]));
-    const { swapped, record } = await kv.swap(key, { ...(adding.length > 0 && { expected }), set });
+    const change = { ...(adding.length > 0 && { expected }), set, sealed: options.sealed };
+    const { swapped, record } = await kv.swap(key, change);
     if (swapped) return;
     adding = adding.filter(({ index }) => record?.fields[fieldOf(index)] === undefined);
   }
@@ -62,7 +64,7 @@ export function decodeWrites(fields: Record<string, Uint8Array>): StoredWrite[] 
   return writes.sort((a, b) => a.index - b.index);
 }
 
-function encodeWrite({ value, ...header }: StoredWrite, options: { compress: boolean; fieldBytes: number }) {
+function encodeWrite({ value, ...header }: StoredWrite, options: Encoding) {
   const frames = [{ type: 'tidemark.write.1', bytes: Buffer.from(JSON.stringify(header satisfies Header)) }, value];
   return cutIntoFields(fieldOf(header.index), packFrames(frames, options), options.fieldBytes);
 }

@@ -16,6 +16,7 @@ import { type Frame, LruMap, sameJson } from '@tidemark/core/adapters';
 import { type BlobPart, type Blobs, encodeBlob, missingBlob } from './blobs.ts';
 import { type ChannelRef, encodeCheckpoint, PRESENCE_FIELD } from './checkpoint-record.ts';
 import { branchOf, checkpointIdOf, configOf, namespaceOf, threadOf } from './config.ts';
+import { type Encoding, encodingOf } from './encoding.ts';
 import {
   newestFirst,
   readCheckpoint,
@@ -49,7 +50,7 @@ const REMEMBERED_CHECKPOINTS = 1_000;
  *
  * A checkpoint stores the channels that its step changed, and shares all other channels with earlier checkpoints.
  * Checkpoints are added by id, so a thread can branch at any of them. Pending writes are stored once: the first write
- * of a task and index is kept.
+ * of a task and index is kept. If the store encrypts, checkpoints, values and writes are sealed.
  *
  * @example
  * const store = await open('sqlite:agent.db');
@@ -59,7 +60,7 @@ const REMEMBERED_CHECKPOINTS = 1_000;
 export class TidemarkSaver extends BaseCheckpointSaver {
   readonly #kv: KvStore;
   readonly #tuples: TupleReader;
-  readonly #encoding: { compress: boolean; fieldBytes: number };
+  readonly #encoding: Encoding;
   /**
    * The channels of checkpoints that this process has stored or read. A stored checkpoint never changes, so this cache
    * is never out of date.
@@ -72,7 +73,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     if (typeof store?.kv?.swap !== 'function') throw refuse('store', 'must be an open Tidemark store');
     this.#kv = store.kv;
     this.#tuples = new TupleReader(store.kv, this.serde);
-    this.#encoding = { compress: options.compress ?? false, fieldBytes: store.info.limits.fieldBytes };
+    this.#encoding = encodingOf(store, options.compress);
   }
 
   /**
@@ -245,13 +246,13 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     };
     const fields = encodeCheckpoint(record, this.#encoding);
     await this.#putParts(parts);
-    await this.#kv.put(checkpointKey(branch, checkpoint.id), fields);
+    await this.#kv.put(checkpointKey(branch, checkpoint.id), fields, { sealed: this.#encoding.sealed });
     this.#channels.set(memoryKey(branch, checkpoint.id), channels);
     return isShared;
   }
 
   async #putParts(parts: readonly BlobPart[]): Promise<void> {
-    await Promise.all(parts.map(({ key, fields }) => this.#kv.put(key, fields)));
+    await Promise.all(parts.map(({ key, fields }) => this.#kv.put(key, fields, { sealed: this.#encoding.sealed })));
   }
 
   async #channelsOf(branch: Branch, id: string): Promise<ReadonlyMap<string, ChannelRef> | undefined> {

@@ -67,6 +67,8 @@ export interface StoreInfo {
   capabilities: Capabilities;
   durability: Durability;
   limits: StoreLimits;
+  /** Whether the store was opened with a codec that encrypts. Only then can fields of records be sealed. */
+  encrypts: boolean;
   /** The tenant of a view that `forTenant` returned. */
   tenantId?: string;
 }

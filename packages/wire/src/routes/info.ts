@@ -14,6 +14,9 @@ const Info = shapeOf<StoreInfo & { wireVersion?: number }>()(
     capabilities: Type.Record(Type.String(), Type.Boolean()),
     durability: Type.String(),
     limits: Json,
+    encrypts: Type.Optional(
+      Type.Boolean({ description: 'Whether fields of records can be sealed; absent in version 0.1' }),
+    ),
     tenantId: Type.Optional(Type.String()),
     wireVersion: Type.Optional(Type.Integer({ description: 'Version of the names; absent in version 0.1' })),
   },
