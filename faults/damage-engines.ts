@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, sta
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Store } from '@tidemark/core';
+import type { Store, StoreOptions } from '@tidemark/core';
 import { natsStore } from '@tidemark/nats';
 import { postgresStore } from '@tidemark/postgres';
 import { redisStore } from '@tidemark/redis';
@@ -14,7 +14,7 @@ import { startOwnServer } from '../scripts/servers/index.ts';
 import type { Target } from './damage-files.ts';
 
 export interface DamagedEngine {
-  open(): Promise<Store>;
+  open(options?: Pick<StoreOptions, 'onAlert'>): Promise<Store>;
   /** Called between rounds of writing, while the store is closed. Keeps a copy of the files. */
   settle(version: 'older' | 'newest'): Promise<void>;
   /** Restores all files. */
@@ -46,7 +46,7 @@ async function sqliteFiles(): Promise<DamagedEngine> {
   const [live, saved] = [join(folder, 'live'), join(folder, 'saved')];
   const file = join(live, 'state.db');
   let older: Buffer | undefined;
-  const open = () => sqliteStore({ path: file });
+  const open: DamagedEngine['open'] = (options) => sqliteStore({ path: file, ...options });
   return {
     open,
     async settle(version) {
@@ -65,7 +65,7 @@ async function sqliteFiles(): Promise<DamagedEngine> {
       const database = Array<Target>(4 * artifacts.length || 1).fill({ path: file, older });
       return [...database, ...artifacts.map((path) => ({ path }))];
     },
-    reopen: open,
+    reopen: () => open(),
     refusesItself: false,
     remove: async () => rmSync(folder, { recursive: true, force: true }),
   };
@@ -78,9 +78,10 @@ async function serverFiles(name: 'postgres' | 'redis' | 'nats'): Promise<Damaged
   const saved = mkdtempSync(join(tmpdir(), 'tidemark-damage-'));
   const older = new Map<string, Buffer>();
   let names: string[] = [];
-  const open = (): Promise<Store> => {
-    if (name === 'postgres') return postgresStore({ url: server.url });
-    return name === 'redis' ? redisStore({ url: server.url }) : natsStore({ url: server.url });
+  const open: DamagedEngine['open'] = (options) => {
+    const settings = { url: server.url, ...options };
+    if (name === 'postgres') return postgresStore(settings);
+    return name === 'redis' ? redisStore(settings) : natsStore(settings);
   };
   return {
     open,

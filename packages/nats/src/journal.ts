@@ -77,6 +77,7 @@ export class NatsJournal implements Journal {
     this.#others = others;
     this.#signals = signals;
     this.#clock = context.clock;
+    for (const { reader } of [runs, others]) reader.onWentBack(() => this.#indexes.clear());
   }
 
   async head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }> {

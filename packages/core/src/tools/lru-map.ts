@@ -74,6 +74,12 @@ export class LruMap<Key, Value> {
     return this.#values.delete(key);
   }
 
+  clear(): void {
+    this.#values.clear();
+    this.#weights.clear();
+    this.#totalWeight = 0;
+  }
+
   /** Iterates over the entries, least recently used first. */
   [Symbol.iterator](): MapIterator<[Key, Value]> {
     return this.#values.entries();

@@ -48,6 +48,12 @@ export class JournalReader {
     this.#messages = messages;
     this.spill = spill;
     this.checkpoints = checkpoints;
+    this.onWentBack(() => this.#positions.clear());
+  }
+
+  /** Calls back when the stream has gone back, so that what is known about its journals may be wrong. */
+  onWentBack(callback: () => void): void {
+    this.#messages.onWentBack(callback);
   }
 
   /** The start of all subjects of the stream. */
@@ -88,6 +94,11 @@ export class JournalReader {
   async refresh(name: JournalName, index: JournalIndex, call: EngineCall): Promise<void> {
     const subject = this.#subjectOf(name);
     const last = await this.#messages.last(subject, call);
+    if (index.last > 0 && (last?.seq ?? 0) < index.last) {
+      // Sequences fall only if the stream went back, or if the last traces of a journal were removed.
+      await this.#messages.lastSeq(call);
+      index.clear();
+    }
     if (last?.seq === index.last) return;
     if (!last) {
       index.clear();

@@ -1,5 +1,5 @@
 /** Reads messages of a stream from its leader, so that every earlier acknowledged write is seen. */
-import { type EngineCall, LruMap } from '@tidemark/core/engine';
+import { type EngineCall, LruMap, sleep } from '@tidemark/core/engine';
 import type { Link } from '../connection/link.ts';
 import { NO_MESSAGE, RefusedByServer } from '../errors.ts';
 import { type HeaderValues, parseHeaders } from './headers.ts';
@@ -17,6 +17,8 @@ interface Answer {
 
 /** The maximum number of cached empty ranges. In streams with more empty ranges, the leader is asked about each gap. */
 const MAX_EMPTY = 20_000;
+/** How long to wait before asking again whether a stream has gone back. */
+const ASK_AGAIN_MS = 100;
 /** A filter that the server treats as no filter. */
 const ANYTHING = '>';
 
@@ -27,6 +29,8 @@ export class Messages {
   readonly subject: string;
   /** Cache of empty ranges of sequences, from start to end. */
   readonly #empty = new LruMap<string, number>(MAX_EMPTY);
+  #highest = 0;
+  readonly #wentBack = new Set<(lastSeq: number) => void>();
 
   constructor(link: Link, stream: string, subject: string) {
     this.#link = link;
@@ -56,7 +60,7 @@ export class Messages {
 
   /**
    * Whether the leader has reported that there are no messages between `from`, inclusive, and `end`, exclusive.
-   * Sequences are never reused.
+   * Sequences are reused only by a stream that went back.
    */
   isEmpty(from: number, end: number): boolean {
     return (this.#empty.get(String(from)) ?? 0) >= end;
@@ -89,8 +93,54 @@ export class Messages {
     return this.#get({ seq }, call);
   }
 
-  /** Returns the last sequence of the whole stream. */
+  /** The highest sequence that this process has seen. */
+  get highest(): number {
+    return this.#highest;
+  }
+
+  /** Records that the stream has a message with this sequence. */
+  note(seq: number): void {
+    if (seq > this.#highest) this.#highest = seq;
+  }
+
+  /** Records a new message. Its sequence is above `highest`, as it was before the message was sent, or was reused. */
+  noteNew(seq: number, highest: number): void {
+    if (seq <= highest) this.#goBack(seq - 1, highest);
+    this.note(seq);
+  }
+
+  /**
+   * Calls back with the new last sequence when the stream has gone back: its server started again without the last
+   * messages and reuses their sequences. Everything known about the stream may be wrong then.
+   */
+  onWentBack(callback: (lastSeq: number) => void): { stop(): void } {
+    this.#wentBack.add(callback);
+    return { stop: () => void this.#wentBack.delete(callback) };
+  }
+
+  /** Returns the last sequence of the whole stream, and notices when the stream has gone back. */
   async lastSeq(call: EngineCall): Promise<number> {
+    const highest = this.#highest;
+    let last = await this.#askLastSeq(call);
+    if (last < highest) {
+      // A new leader may need a moment to catch up.
+      await sleep(ASK_AGAIN_MS);
+      last = await this.#askLastSeq(call);
+    }
+    if (last < highest) this.#goBack(last, highest);
+    this.note(last);
+    return last;
+  }
+
+  /** @param highest what this process had seen when it asked: of several callers that notice it, one reports it */
+  #goBack(last: number, highest: number): void {
+    if (this.#highest < highest) return;
+    this.#highest = last;
+    this.#empty.clear();
+    for (const callback of [...this.#wentBack]) callback(last);
+  }
+
+  async #askLastSeq(call: EngineCall): Promise<number> {
     const { state } = await this.#link.query<{ state: { last_seq: number } }>(
       `STREAM.INFO.${this.stream}`,
       undefined,

@@ -91,8 +91,12 @@ export class Writer {
       try {
         await this.#link.whenConnected(call);
         begin(call);
+        const { highest } = this.#messages;
         const { seq, duplicate } = parse<Acknowledgement>(await this.#link.ask(subject, body, call, headers));
-        if (!duplicate) return seq;
+        if (!duplicate) {
+          this.#messages.noteNew(seq, highest);
+          return seq;
+        }
         if (seq > 0) {
           // Read only once, because the stream soon drops older versions of a busy record.
           const next = await this.#following(subject, expected!, call);

@@ -219,7 +219,7 @@ export interface FollowerOptions {
   onCaughtUp?: () => void;
   /**
    * Called when the follower has stopped because it was disconnected for so long that delete markers may have been
-   * removed. The state built from its messages must be dropped and rebuilt.
+   * removed, or because the stream went back. The state built from its messages must be dropped and rebuilt.
    */
   onRestart?: () => void;
 }
@@ -242,6 +242,7 @@ export class Follower {
   #making = false;
   #stopped = false;
   readonly #watchdog: NodeJS.Timeout;
+  readonly #wentBack: { stop(): void };
 
   constructor(link: Link, options: FollowerOptions) {
     this.#link = link;
@@ -249,6 +250,7 @@ export class Follower {
     this.#start = options.start;
     if (typeof this.#start === 'number') this.#lastSeq = this.#start - 1;
     this.#watchdog = setInterval(() => this.#look(), HEARTBEAT_MS / 2).unref();
+    this.#wentBack = options.messages.onWentBack((lastSeq) => this.#goBack(lastSeq));
     void this.#make();
   }
 
@@ -260,7 +262,24 @@ export class Follower {
   stop(): void {
     this.#stopped = true;
     clearInterval(this.#watchdog);
+    this.#wentBack.stop();
     this.#letGo();
+  }
+
+  /** Continues after the new end of a stream that went back, or starts over if state was built from its messages. */
+  #goBack(lastSeq: number): void {
+    if (this.#lastSeq <= lastSeq) return;
+    if (this.#options.onRestart) {
+      this.#startOver(this.#options.onRestart);
+    } else {
+      this.#lastSeq = lastSeq;
+      void this.#make();
+    }
+  }
+
+  #startOver(onRestart: () => void): void {
+    this.stop();
+    onRestart();
   }
 
   async #make(): Promise<void> {
@@ -269,9 +288,7 @@ export class Follower {
     this.#letGo();
     const { messages, filter, headersOnly } = this.#options;
     if (this.#lastSeq > 0 && Date.now() - this.#heardAt > MAY_BE_AWAY_MS && this.#options.onRestart) {
-      this.stop();
-      this.#options.onRestart();
-      return;
+      return this.#startOver(this.#options.onRestart);
     }
     const inbox = this.#link.listen((msg) => this.#receive(inbox.subject, msg));
     this.#inbox = inbox;
@@ -281,6 +298,10 @@ export class Follower {
       if (this.#start === 'new') {
         this.#lastSeq = await messages.lastSeq(call);
         this.#start = this.#lastSeq + 1;
+      } else if (this.#lastSeq > 0) {
+        // Notices when the server was started again without the last messages.
+        await messages.lastSeq(call);
+        if (this.#stopped) return;
       }
       const config = {
         ...configOf(this.#lastSeq > 0 ? this.#lastSeq + 1 : this.#start, filter, headersOnly, messages),
@@ -324,7 +345,7 @@ export class Follower {
   #mayLackBefore(message: StoredMessage): boolean {
     const { filter, messages } = this.#options;
     const next = this.#lastSeq + 1;
-    if (!this.#knowsIndexKey || !mayLack(filter, message, next)) return false;
+    if (!this.#knowsPosition || !mayLack(filter, message, next)) return false;
     return filter !== messages.all || !messages.isEmpty(next, message.seq);
   }
 
@@ -332,7 +353,7 @@ export class Follower {
    * Whether the follower's position is known. False while it reads the last messages of subjects, where most sequences
    * are missing anyway.
    */
-  get #knowsIndexKey(): boolean {
+  get #knowsPosition(): boolean {
     return typeof this.#start === 'number';
   }
 
@@ -341,6 +362,7 @@ export class Follower {
     if (message.seq > this.#lastSeq) {
       this.#options.onMessage(message);
       this.#lastSeq = message.seq;
+      this.#options.messages.note(message.seq);
     }
     if (pending === 0) this.#options.onCaughtUp?.();
   }
@@ -374,7 +396,7 @@ export class Follower {
    * the last message.
    */
   async fillUpTo(seq: number, call: EngineCall): Promise<void> {
-    if (this.#held || !this.#knowsIndexKey) return;
+    if (this.#held || !this.#knowsPosition) return;
     const { messages, filter } = this.#options;
     const lacking = await missing(messages, filter, this.#lastSeq + 1, seq + 1, call);
     if (this.#held || this.#stopped) return;
