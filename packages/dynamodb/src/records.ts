@@ -5,6 +5,7 @@
  */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import {
+  corruptValue,
   type EngineCall,
   type IndexedRecord,
   type IndexRange,
@@ -34,6 +35,8 @@ import {
   isLive,
   LARGEST_FIELDS,
   liveState,
+  type MarkedRecord,
+  markedRecord,
   ownWrite,
   type PartsOf,
   readItem,
@@ -54,6 +57,7 @@ import {
 } from './records/record-plan.ts';
 import { scanIndexItems, scanItems } from './records/scanning.ts';
 import { watchRecords } from './records/watch.ts';
+import { newWriteId } from './records/write-history.ts';
 
 export interface RecordSources {
   client: Client;
@@ -86,12 +90,17 @@ export class DynamoDbRecords implements Records {
   }
 
   async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
+    const records = await this.getMarked(names, call);
+    const at = records.findIndex((record) => record?.damaged);
+    if (at !== -1) throw corruptValue('record', names[at]!.key);
+    return records;
+  }
+
+  /** Like `get`, but marks damaged records instead of refusing them. */
+  async getMarked(names: readonly RecordName[], call: EngineCall): Promise<(MarkedRecord | null)[]> {
     const found = await this.findAll(names, call);
     const now = this.#clock();
-    return found.map((it) => {
-      const live = liveState(it, now);
-      return live ? storedRecord(live, now) : null;
-    });
+    return found.map((it) => markedRecord(it, now));
   }
 
   async getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
@@ -109,14 +118,13 @@ export class DynamoDbRecords implements Records {
   /** Adds the fields that are stored in parts. */
   async #complete(name: RecordName, item: Item | undefined, call: EngineCall): Promise<Found> {
     for (let current = item; ; ) {
-      const found = readItem(current);
+      const found = readItem(name, current);
       if (!found.parts || !isLive(found, this.#clock())) return found;
-      const fields = await this.#parts.load(name, found.parts, call);
-      if (fields) return { ...found, fields };
+      const loaded = await this.#parts.load(name, found.parts, call);
+      if (loaded) return { ...found, ...loaded };
       // The parts are missing because the version that was read has been replaced.
       current = await this.#client.get('records', recordKey(name), call);
-      if (readItem(current).parts?.id === found.parts.id)
-        throw new TidemarkError('CORRUPT_VALUE', `Parts of the record ${JSON.stringify(name.key)} are missing`);
+      if (readItem(name, current).parts?.id === found.parts.id) return { ...found, damaged: true };
     }
   }
 
@@ -150,7 +158,7 @@ export class DynamoDbRecords implements Records {
     });
     if (outcome === null) return { known: null };
     if (!outcome.done) return { known: await this.#complete(write.name, outcome.item, call) };
-    const found = readItem(outcome.item);
+    const found = readItem(write.name, outcome.item);
     const record = storedRecord(found, now);
     this.#hints.recordChanged({ name: write.name, revision: found.revision, record });
     return { applied: true, existed: true, record };
@@ -164,7 +172,7 @@ export class DynamoDbRecords implements Records {
     let item: Item | undefined;
     let done: boolean;
     if (places.length === 0) {
-      const own = ownWrite(plan.writeId, plan.revision, plan.write);
+      const own = ownWrite(plan.writeId, plan.write);
       const { TableName: _, ...input } = put;
       ({ done, item } = await this.#client.write({ table: 'records', input }, own, call));
     } else {
@@ -187,7 +195,7 @@ export class DynamoDbRecords implements Records {
       plans.map(async (plan) => {
         const { write, after, before, left, now } = plan;
         if (left.length > 0) await this.#keepRequests(write.name, left, now, call);
-        const isLarge = after !== null && fieldBytes(after.fields) > largest;
+        const isLarge = after !== null && fieldBytes(write.name, after.fields) > largest;
         const parts = isLarge ? await this.#parts.store(write.name, after.fields, call) : null;
         const TableName = this.#client.table('records');
         const old = 'ALL_OLD' as const;
@@ -211,7 +219,7 @@ export class DynamoDbRecords implements Records {
   async #keepRequests(name: RecordName, ids: readonly string[], now: number, call: EngineCall): Promise<void> {
     const items = ids.map((id) => {
       const state = { fields: new Map(), revision: 1, expiresAt: now + REQUEST_KEPT_MS };
-      const rest = { revision: 1, writeId: Buffer.alloc(8), requests: [], leftAt: null, now, parts: null };
+      const rest = { revision: 1, writeId: newWriteId(1), writes: [], requests: [], leftAt: null, now, parts: null };
       return { ...recordItem(requestName(name, id), { state, ...rest }), e: removableAt(now) };
     });
     await this.#client.putAll('records', items, call);
@@ -243,8 +251,8 @@ export class DynamoDbRecords implements Records {
       const now = this.#clock();
       const records = await Promise.all(items.map((item) => this.#scanned({ space, tenantId }, item, range, call)));
       for (const [at, it] of records.entries()) {
-        const live = liveState(it, now);
-        if (live) found.push({ key: items[at]!.k!.S!, ...storedRecord(live, now) });
+        const record = markedRecord(it, now);
+        if (record) found.push({ key: items[at]!.k!.S!, ...record });
         if (found.length === range.limit) return found;
       }
     }
@@ -257,14 +265,15 @@ export class DynamoDbRecords implements Records {
     { keysOnly }: ScanRange,
     call: EngineCall,
   ): Found | Promise<Found> {
-    return keysOnly ? readItem(item) : this.#complete({ space, tenantId, key: item.k!.S! }, item, call);
+    const name = { space, tenantId, key: item.k!.S! };
+    return keysOnly ? readItem(name, item) : this.#complete(name, item, call);
   }
 
   async scanIndex(tenantId: string, range: IndexRange, call: EngineCall): Promise<IndexedRecord[]> {
     const found: IndexedRecord[] = [];
     for await (const entries of scanIndexItems(this.#client, tenantId, range, call)) {
       const names = entries.map(({ key }) => ({ space: 'kv', tenantId, key }) as const);
-      const records = await this.get(names, call);
+      const records = await this.getMarked(names, call);
       for (const [at, entry] of entries.entries()) {
         const record = records[at];
         if (record) found.push({ ...entry, ...record });

@@ -12,7 +12,7 @@ export const TTL_ATTRIBUTE = 'e';
 const ACTIVE_WITHIN_MS = 120_000;
 const LOOK_EVERY_MS = 500;
 /** Version of the layout of all items. */
-const LAYOUT = '1';
+const LAYOUT = '2';
 
 /** Returns the description of a table, for `CreateTable` and for templates. */
 export function tableInput(name: string): CreateTableCommandInput {

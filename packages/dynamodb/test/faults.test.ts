@@ -150,21 +150,49 @@ describe.skipIf(WITHOUT_DYNAMODB)('Two writers behind a faulty network', () => {
 });
 
 describe.skipIf(WITHOUT_DYNAMODB)('A swap whose reply is lost', () => {
-  it('is not reported as refused when another writer follows before its retry', async () => {
+  /** Loses the reply to a swap, and lets its retry pass only after other swaps. Returns how the swap ended. */
+  async function swapBefore(followers: number, kind: 'update' | 'put') {
+    const { proxy, store, direct } = await setUp();
+    await direct.kv.put('counter', { n: 0, other: 0 });
+    let sent = 0;
+    let held = true;
+    proxy.decide = (operation) => {
+      if (operation !== (kind === 'put' ? 'PutItem' : 'UpdateItem')) return null;
+      if (sent++ === 0) return 'lost';
+      return held ? 'throttled' : null;
+    };
+    // A write that removes a field reads the record and replaces it.
+    const set: Record<string, number | null> = kind === 'put' ? { n: 1, other: null } : { n: 1 };
+    const swap = store.kv.swap('counter', { expected: { n: 0 }, set }).catch((error: unknown) => error);
+    await expect.poll(() => textOf(direct, 'counter', 'n')).toBe('1');
+    for (let n = 1; n <= followers; n++) expect(await direct.kv.compareAndSwap('counter', 'n', n, n + 1)).toBe(true);
+    held = false;
+    const outcome = await swap;
+    expect(await textOf(direct, 'counter', 'n')).toBe(String(followers + 1));
+    return outcome;
+  }
+
+  it.each(['update', 'put'] as const)('is recognised after seven writes of others (%s)', async (kind) => {
+    expect(await swapBefore(7, kind)).toMatchObject({ swapped: true });
+  });
+
+  it('fails with OUTCOME_UNKNOWN after more, and is never reported as refused', async () => {
+    expect(await swapBefore(8, 'update')).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: true });
+  });
+
+  it('is reported as refused when it was never applied, whatever others wrote', async () => {
     const { proxy, store, direct } = await setUp();
     await direct.kv.put('counter', { n: 0 });
     let sent = 0;
-    let hasFollower = false;
-    proxy.decide = (operation) => {
-      if (!/UpdateItem/.test(operation)) return null;
-      if (sent++ === 0) return 'lost';
-      return hasFollower ? null : 'throttled';
-    };
-    const swap = store.kv.compareAndSwap('counter', 'n', 0, 1).catch((error: unknown) => error);
-    await expect.poll(() => textOf(direct, 'counter', 'n')).toBe('1');
-    expect(await direct.kv.compareAndSwap('counter', 'n', 1, 2)).toBe(true);
-    hasFollower = true;
-    expect(await swap).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: true });
-    expect(await textOf(direct, 'counter', 'n')).toBe('2');
+    let held = true;
+    // The error of the first request leaves open whether it was applied.
+    proxy.decide = (operation) =>
+      operation !== 'UpdateItem' ? null : sent++ === 0 ? 'failed' : held ? 'throttled' : null;
+    const swap = store.kv.compareAndSwap('counter', 'n', 0, 1);
+    await expect.poll(() => sent).toBeGreaterThan(1);
+    for (let n = 5; n < 10; n++) await direct.kv.setField('counter', 'n', n);
+    held = false;
+    expect(await swap).toBe(false);
+    expect(await textOf(direct, 'counter', 'n')).toBe('9');
   });
 });

@@ -1,8 +1,12 @@
 /** Opens stores under test on tables of their own. Also used outside tests. */
 import type { StoreUnderTest } from '@tidemark/conformance';
+import type { RecordName } from '@tidemark/core/engine';
 import { dynamodb } from '../../../scripts/servers/dynamodb.ts';
 import { startKind } from '../../../scripts/servers/index.ts';
-import { dynamodbStore } from '../src/index.ts';
+import { Client, type Item } from '../src/client.ts';
+import { type DynamoDbOptions, dynamodbStore } from '../src/index.ts';
+import { readSettings } from '../src/options.ts';
+import { nameOfField, recordKey } from '../src/records/record-item.ts';
 import { ALL_FAULTS, randomFaults, startFaultProxy } from './fault-proxy.ts';
 import { ownTables } from './servers.ts';
 
@@ -22,8 +26,27 @@ export async function openUnderTest(url: string): Promise<StoreUnderTest> {
       await under.store.close();
       return dynamodbStore(options);
     },
+    damage: async (tenantId, key, field) => {
+      await changeItem(options, { space: 'kv', tenantId, key }, (item) => {
+        const stored = item.f!.M![nameOfField(field)]!.B!;
+        stored[stored.length - 1]! ^= 1;
+      });
+    },
   };
   return under;
+}
+
+/** Changes the item of a record without the store, as a failing disk would. */
+export async function changeItem(
+  options: DynamoDbOptions,
+  name: RecordName,
+  change: (item: Item) => void,
+): Promise<void> {
+  const client = await Client.open(readSettings(options));
+  const item = await client.get('records', recordKey(name), {});
+  change(item!);
+  await client.putAll('records', [item!], {});
+  client.close();
 }
 
 /** The share of requests that the proxy disturbs. */

@@ -9,7 +9,7 @@ import type { Client, Item } from '../client.ts';
 import { keyOf } from '../keys.ts';
 import { decodePairs, encodePairs, type Pair, pairBytes } from '../pairs.ts';
 import { readPartition } from '../partitions.ts';
-import { commitKey, partitionOf, stageKey } from './head.ts';
+import { commitKey, lastSeqOf, partitionOf, stageKey } from './head.ts';
 
 /** The maximum size of a commit's item. It leaves room for redaction, which may make entries longer. */
 const LARGEST_COMMIT = 300 * 1024;
@@ -94,8 +94,17 @@ function pairOf({ time, key, body }: JournalEntry): Pair {
   return [`${time.toString(36)}\0${key}`, body];
 }
 
-function decodeEntries(bytes: Uint8Array, firstSeq: number, { space, name }: JournalName): JournalEntry[] {
-  return decodePairs(bytes, `${space} ${name}`).map(([timed, body], at) => {
+/**
+ * Decodes the entries of a commit or a group. If the bytes cannot be read, the entries get empty bodies. Empty bodies
+ * cannot be decoded, so the journal counts as damaged from these entries on.
+ */
+function decodeEntries(bytes: Uint8Array, item: Item): JournalEntry[] {
+  const firstSeq = Number(item.f!.N);
+  const count = lastSeqOf(item) - firstSeq + 1;
+  const pairs = decodePairs(bytes);
+  if (pairs?.length !== count)
+    return Array.from({ length: count }, (_, at) => ({ seq: firstSeq + at, time: 0, key: '', body: '' }));
+  return pairs.map(([timed, body], at) => {
     const cut = timed.indexOf('\0');
     const time = Number.parseInt(timed.slice(0, cut), 36);
     return { seq: firstSeq + at, time, key: timed.slice(cut + 1), body: body.toString() };
@@ -146,7 +155,7 @@ export class EntryReader {
     { after, upTo }: { after: number; upTo: number },
     call: EngineCall,
   ): Promise<JournalEntry[]> {
-    if (item.b) return decodeEntries(item.b.B!, Number(item.f!.N), name);
+    if (item.b) return decodeEntries(item.b.B!, item);
     const stage = Buffer.from(item.g!.B!);
     const entries: JournalEntry[] = [];
     const range = { from: stageKey(life, stage, after + 1, 0), to: stageKey(life, stage, MOST_SEQ, 0xffff) };
@@ -169,7 +178,7 @@ export class EntryReader {
         chunks.push(item);
         if (chunks.length < Number(item.h!.N)) continue;
         const bytes = Buffer.concat(chunks.map(({ b }) => b!.B!));
-        yield decodeEntries(bytes, Number(item.f!.N), name);
+        yield decodeEntries(bytes, item);
         chunks = [];
       }
   }
@@ -198,7 +207,7 @@ export class EntryReader {
       if (items.length < count) continue;
       items.length = count;
       const bytes = Buffer.concat(items.map(({ b }) => b!.B!));
-      return { entries: decodeEntries(bytes, Number(items[0]!.f!.N), name), items };
+      return { entries: decodeEntries(bytes, items[0]!), items };
     }
     return null;
   }

@@ -115,6 +115,17 @@ export function stageKey(life: Buffer, stage: Buffer, lastSeq: number, chunk: nu
   return Buffer.concat([Buffer.from('S'), life, stage, sequenceBytes(lastSeq), at]);
 }
 
+const COMMIT = 'C'.charCodeAt(0);
+/** Where the sequence begins: after the letter and the life, and in a stage also after its id. */
+const COMMIT_SEQUENCE_AT = 9;
+const STAGE_SEQUENCE_AT = 17;
+
+/** Returns the sequence of the last entry in a commit or in a group of a staged commit. */
+export function lastSeqOf({ s }: Item): number {
+  const key = Buffer.from(s!.B!);
+  return Number(key.readBigUInt64BE(key[0] === COMMIT ? COMMIT_SEQUENCE_AT : STAGE_SEQUENCE_AT));
+}
+
 function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 }

@@ -122,7 +122,7 @@ async function carryOut(
   call: EngineCall,
 ): Promise<boolean> {
   if (plans.length === 0) return true;
-  const bytes = plans.reduce((sum, { after }) => sum + (after ? fieldBytes(after.fields) : 0), 0);
+  const bytes = plans.reduce((sum, { write, after }) => sum + (after ? fieldBytes(write.name, after.fields) : 0), 0);
   const prepared = await records.prepare(plans, bytes > MOST_BYTES ? LARGE_FIELDS : LARGEST_FIELDS, call);
   const actions: TransactWriteItem[] = prepared.flatMap(({ put, places }) => [{ Put: put }, ...places]);
   for (const at of same) {

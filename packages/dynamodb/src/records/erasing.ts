@@ -50,8 +50,8 @@ export class Eraser {
 
   /** Removes a job together with its index entries. A job that changes at the same time is found again. */
   async #eraseJob(tenantId: string, item: Item, call: EngineCall): Promise<void> {
-    const found = readItem(item);
     const name = { space: 'kv', tenantId, key: item.k!.S! } as const;
+    const found = readItem(name, item);
     const TableName = this.#client.table('records');
     const places = found.isDeleted ? [] : indexKeysToDelete(name, found.fields);
     const actions = places.map((Key) => ({ Delete: { TableName, Key } }));

@@ -5,8 +5,10 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { RecordWrite } from '@tidemark/core/engine';
 import type { ConditionalWrite, Item, OwnWrite } from '../client.ts';
-import { nameOfField, newWriteId, nextRevision, ownWrite, recordKey, removableAt } from './record-item.ts';
+import { summed, sumOfName } from './field-sums.ts';
+import { nameOfField, nextRevision, ownWrite, recordKey, removableAt } from './record-item.ts';
 import { hasIndexKeys } from './record-plan.ts';
+import { NO_WRITE, newWriteId, WRITE_ATTRIBUTES } from './write-history.ts';
 
 /** One less than the number of ids that a record holds, so that an update never has to move an id elsewhere. */
 const MOST_REQUESTS = 31;
@@ -26,28 +28,29 @@ export function quickWrite(write: RecordWrite, now: number): QuickWrite | null {
   const values = [...set, ...(expect?.fields ?? [])];
   // An update that removes fields is excluded, because it might remove the last field.
   if (values.length > MOST_FIELDS || [...set.values()].includes(null)) return null;
-  const writeId = newWriteId();
+  const issued = nextRevision();
+  const writeId = newWriteId(issued);
   const it = new Expression();
   const f = it.name('f');
   const own = it.value({ B: writeId });
   const time = it.value({ N: String(now) });
-  const issued = nextRevision();
+  const start = sumOfName(name);
+  const stored = (field: string, value: Uint8Array) => it.value({ B: summed(start, field, value) });
   const revision = it.value({ N: String(issued) });
   const alive = [
-    `${it.name('w')} <> ${own}`,
     `attribute_exists(${f})`,
     `(attribute_not_exists(${it.name('x')}) OR ${it.name('x')} > ${time})`,
     `${it.name('r')} < ${revision}`,
   ];
   for (const [field, value] of expect?.fields ?? []) {
     const path = `${f}.${it.name(nameOfField(field))}`;
-    alive.push(value === null ? `attribute_not_exists(${path})` : `${path} = ${it.value({ B: value })}`);
+    alive.push(value === null ? `attribute_not_exists(${path})` : `${path} = ${stored(field, value)}`);
   }
   if (expect?.revision !== undefined) alive.push(`${it.name('r')} = ${it.value({ N: String(expect.revision) })}`);
-  const sets = [`${it.name('w')} = ${own}`, `${it.name('r')} = ${revision}`];
-  for (const [field, value] of set) sets.push(`${f}.${it.name(nameOfField(field))} = ${it.value({ B: value! })}`);
+  const sets = [`${it.name('w')} = ${own}`, `${it.name('r')} = ${revision}`, ...shifts(it)];
+  for (const [field, value] of set) sets.push(`${f}.${it.name(nameOfField(field))} = ${stored(field, value!)}`);
   for (const [field, plus] of stamps ?? [])
-    sets.push(`${f}.${it.name(nameOfField(field))} = ${it.value({ B: Buffer.from(String(now + plus)) })}`);
+    sets.push(`${f}.${it.name(nameOfField(field))} = ${stored(field, Buffer.from(String(now + plus)))}`);
   if (typeof ttlMs === 'number') {
     sets.push(`${it.name('x')} = ${it.value({ N: String(now + ttlMs) })}`);
     sets.push(`${it.name('e')} = ${it.value(removableAt(now + ttlMs))}`);
@@ -70,7 +73,15 @@ export function quickWrite(write: RecordWrite, now: number): QuickWrite | null {
       ReturnValues: 'ALL_NEW',
     },
   };
-  return { request, own: ownWrite(writeId, issued, write) };
+  return { request, own: ownWrite(writeId, write) };
+}
+
+/** Moves each id of the history to the next attribute. All values are read before the update. */
+function shifts(it: Expression): string[] {
+  const none = it.value({ B: NO_WRITE });
+  return WRITE_ATTRIBUTES.slice(1).map(
+    (attribute, at) => `${it.name(attribute)} = if_not_exists(${it.name(WRITE_ATTRIBUTES[at]!)}, ${none})`,
+  );
 }
 
 /** Collects the placeholders of an expression, each name once. */

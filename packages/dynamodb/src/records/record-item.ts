@@ -1,25 +1,27 @@
 /**
  * A record as an item, with the attributes `k` key, `o` tenant, `r` revision, `f` fields, `x` when it expires, `q` the
- * last request ids, `l` when ids were last moved elsewhere, `w` the id of the last write, `d` when it was deleted, `e`
- * when DynamoDB may remove it, `g` and `n` the parts of fields that are too large for an item. A deleted record stays
- * as a marker with its revision and request ids until DynamoDB removes it.
+ * last request ids, `l` when ids were last moved elsewhere, `w` and `w1` to `w7` the ids of the last writes, `d` when it
+ * was deleted, `e` when DynamoDB may remove it, `g` and `n` the parts of fields that are too large for an item. A
+ * deleted record stays as a marker with its revision and request ids until DynamoDB removes it.
  */
-import { randomBytes } from 'node:crypto';
 import {
   type Fields,
   REQUEST_KEPT_MS,
   type RecordName,
   type RecordState,
   type RecordWrite,
+  type ScannedRecord,
   type StoredRecord,
 } from '@tidemark/core/engine';
 import { type Item, itemBytes, type OwnWrite } from '../client.ts';
 import { joined, recordPartition, sortKey } from '../keys.ts';
+import { checkFields, summed, sumOfName } from './field-sums.ts';
+import { historyItem, mayBeForgotten, writesOf } from './write-history.ts';
 
 /** The state of a key that was read before a step. */
 export interface Found {
-  /** The id of the last write, `null` when there is no item. */
-  writeId: Buffer | null;
+  /** The ids of the last writes, newest first. Empty when there is no item. */
+  writes: readonly Buffer[];
   revision: number;
   fields: Fields;
   expiresAt: number | null;
@@ -29,6 +31,8 @@ export interface Found {
   leftAt: number | null;
   /** The parts that hold the fields. */
   parts: PartsOf | null;
+  /** Set when a field does not match its checksum. `fields` omits such fields. */
+  damaged?: true;
 }
 
 export interface PartsOf {
@@ -45,7 +49,7 @@ const MARGIN_MS = 3_600_000;
 const NO_FIELDS: Fields = new Map();
 
 const ABSENT: Found = {
-  writeId: null,
+  writes: [],
   revision: 0,
   fields: NO_FIELDS,
   expiresAt: null,
@@ -56,19 +60,15 @@ const ABSENT: Found = {
 };
 
 /**
- * Recognises a write by its id, or by its request id once other writes have followed. The revision of an item only
- * increases, so an item with a lower revision has never contained the write. A write without conditions may be applied
- * again: its caller has not returned yet, so it may also come last.
+ * Recognises a write by its id, or by its request id once many other writes have followed. A write without conditions
+ * may be applied again: its caller has not returned yet, so it may also come last.
  */
-export function ownWrite(
-  writeId: Buffer,
-  revision: number,
-  { requestId, expect }: Pick<RecordWrite, 'requestId' | 'expect'>,
-): OwnWrite {
+export function ownWrite(writeId: Buffer, { requestId, expect }: Pick<RecordWrite, 'requestId' | 'expect'>): OwnWrite {
   return {
-    isIn: ({ w, q }) =>
-      writeId.equals(w?.B ?? new Uint8Array()) || (q?.L ?? []).some(({ S }) => S !== undefined && S === requestId),
-    mayPrecede: ({ r }) => expect !== undefined && Number(r?.N ?? 0) > revision,
+    isIn: (item) =>
+      writesOf(item).some((id) => id.equals(writeId)) ||
+      (item.q?.L ?? []).some(({ S }) => S !== undefined && S === requestId),
+    mayPrecede: (item) => expect !== undefined && mayBeForgotten(writeId, writesOf(item)),
   };
 }
 
@@ -77,16 +77,17 @@ export function recordKey({ space, tenantId, key }: RecordName): { p: { B: Buffe
   return { p: { B: recordPartition('r', space, tenantId) }, s: { B: sortKey(joined(tenantId, key)) } };
 }
 
-export function readItem(item: Item | undefined): Found {
+export function readItem(name: RecordName, item: Item | undefined): Found {
   if (!item) return ABSENT;
-  const fields = new Map<string, Uint8Array>();
   // DynamoDB returns the members of a map in any order.
-  const names = Object.keys(item.f?.M ?? {}).sort();
-  for (const name of names) fields.set(name.slice(FIELD.length), item.f!.M![name]!.B!);
+  const stored = Object.keys(item.f?.M ?? {}).sort();
   return {
-    writeId: Buffer.from(item.w!.B!),
+    ...checkFields(
+      name,
+      stored.map((field) => [field.slice(FIELD.length), item.f!.M![field]!.B!]),
+    ),
+    writes: writesOf(item),
     revision: Number(item.r!.N),
-    fields,
     expiresAt: item.x ? Number(item.x.N) : null,
     isDeleted: item.d !== undefined,
     requests: (item.q?.L ?? []).map(({ S }) => S!),
@@ -109,6 +110,16 @@ export function storedRecord({ fields, revision, expiresAt }: RecordState, now: 
   return { fields, revision, ttlMs: expiresAt === null ? null : Math.max(1, expiresAt - now) };
 }
 
+/** A record as a scan returns it. */
+export type MarkedRecord = StoredRecord & Pick<ScannedRecord, 'damaged'>;
+
+/** Returns a live record. A damaged one has no fields. */
+export function markedRecord(found: Found, now: number): MarkedRecord | null {
+  const live = liveState(found, now);
+  if (!live) return null;
+  return found.damaged ? { ...storedRecord(live, now), fields: new Map(), damaged: true } : storedRecord(live, now);
+}
+
 /**
  * Returns the revision of a write. It follows the clock, so that a record that is created again after its marker was
  * removed has a higher revision than the old record.
@@ -125,10 +136,6 @@ export function nextRevision(): number {
   return lastRevision;
 }
 
-export function newWriteId(): Buffer {
-  return randomBytes(8);
-}
-
 /** Returns when DynamoDB may remove an item, in seconds. */
 export function removableAt(endsAt: number): { N: string } {
   return { N: String(Math.ceil((endsAt + REQUEST_KEPT_MS + MARGIN_MS) / 1_000)) };
@@ -139,6 +146,8 @@ interface Written {
   state: RecordState | null;
   revision: number;
   writeId: Buffer;
+  /** The ids of earlier writes, newest first. */
+  writes: readonly Buffer[];
   requests: readonly string[];
   leftAt: number | null;
   now: number;
@@ -149,7 +158,7 @@ interface Written {
 export function recordItem(name: RecordName, it: Written): Item {
   const item: Item = { ...recordKey(name), k: { S: name.key }, o: { S: name.tenantId } };
   item.r = { N: String(it.revision) };
-  item.w = { B: it.writeId };
+  Object.assign(item, historyItem(it.writeId, it.writes));
   if (it.requests.length > 0) item.q = { L: it.requests.map((id) => ({ S: id })) };
   if (it.leftAt !== null) item.l = { N: String(it.leftAt) };
   if (!it.state) {
@@ -162,7 +171,7 @@ export function recordItem(name: RecordName, it: Written): Item {
     item.e = removableAt(it.state.expiresAt);
   }
   if (it.parts) Object.assign(item, { g: { S: it.parts.id }, n: { N: String(it.parts.count) } });
-  else item.f = { M: fieldItems(it.state.fields) };
+  else item.f = { M: fieldItems(name, it.state.fields) };
   return item;
 }
 
@@ -171,13 +180,14 @@ export function nameOfField(field: string): string {
   return FIELD + field;
 }
 
-function fieldItems(fields: Fields): Item {
+function fieldItems(name: RecordName, fields: Fields): Item {
   const items: Item = {};
-  for (const [field, value] of fields) items[nameOfField(field)] = { B: value };
+  const start = sumOfName(name);
+  for (const [field, value] of fields) items[nameOfField(field)] = { B: summed(start, field, value) };
   return items;
 }
 
 /** Returns the approximate number of bytes that fields take within an item. */
-export function fieldBytes(fields: Fields): number {
-  return itemBytes(fieldItems(fields)) + fields.size;
+export function fieldBytes(name: RecordName, fields: Fields): number {
+  return itemBytes(fieldItems(name, fields)) + fields.size;
 }

@@ -5,6 +5,7 @@ import type { Client, Item } from '../client.ts';
 import { endOfPrefix, joined, keyOf, keyOfItem, recordPartition } from '../keys.ts';
 import { decodePairs, encodePairs } from '../pairs.ts';
 import { readPartition } from '../partitions.ts';
+import { type CheckedFields, checkFields, summed, sumOfName } from './field-sums.ts';
 import type { PartsOf } from './record-item.ts';
 
 const PART_BYTES = 350 * 1024;
@@ -17,9 +18,11 @@ export class RecordParts {
   }
 
   /** Stores fields before the record that refers to them. */
-  async store({ space, tenantId }: RecordName, fields: Fields, call: EngineCall): Promise<PartsOf> {
+  async store(name: RecordName, fields: Fields, call: EngineCall): Promise<PartsOf> {
+    const { space, tenantId } = name;
     const id = randomUUID();
-    const bytes = encodePairs(fields);
+    const start = sumOfName(name);
+    const bytes = encodePairs(Array.from(fields, ([field, value]) => [field, summed(start, field, value)] as const));
     const items: Item[] = [];
     for (let from = 0; from < bytes.length; from += PART_BYTES)
       items.push({
@@ -31,13 +34,15 @@ export class RecordParts {
   }
 
   /** Returns the fields, or `null` when a newer version of the record has replaced them. */
-  async load({ space, tenantId }: RecordName, parts: PartsOf, call: EngineCall): Promise<Fields | null> {
+  async load(name: RecordName, parts: PartsOf, call: EngineCall): Promise<CheckedFields | null> {
+    const { space, tenantId } = name;
     const keys = Array.from({ length: parts.count }, (_, at) =>
       keyOf(recordPartition('x', space, tenantId), partKey(tenantId, parts.id, at)),
     );
     const items = await this.#client.getMany('records', keys, call);
     if (items.includes(undefined)) return null;
-    return new Map(decodePairs(Buffer.concat(items.map((item) => item!.b!.B!)), 'record'));
+    const stored = decodePairs(Buffer.concat(items.map((item) => item!.b!.B!)));
+    return stored ? checkFields(name, stored) : { fields: new Map(), damaged: true };
   }
 
   /**

@@ -1,6 +1,7 @@
 /** Decides how a write changes a record that was read, and expresses the change as conditional actions. */
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import {
+  corruptValue,
   type Fields,
   indexKeysOf,
   jobTypeOf,
@@ -11,19 +12,20 @@ import {
   type RecordWrite,
   recordAfter,
   requestsAfter,
+  startsAnew,
 } from '@tidemark/core/engine';
 import type { Item } from '../client.ts';
 import { joined, keyOf, recordPartition, sortKey } from '../keys.ts';
 import {
   type Found,
   liveState,
-  newWriteId,
   type PartsOf,
   recordItem,
   removableAt,
   revisionAfter,
   storedRecord,
 } from './record-item.ts';
+import { newWriteId } from './write-history.ts';
 
 /** The maximum number of request ids in a record. When a record has more, the older half is moved elsewhere. */
 const MOST_REQUESTS = 32;
@@ -42,9 +44,13 @@ export interface Plan {
   left: readonly string[];
 }
 
-/** Returns the plan of a write whose conditions are met, or the write's outcome when there is nothing to write. */
+/**
+ * Returns the plan of a write whose conditions are met, or the write's outcome when there is nothing to write. Throws
+ * `CORRUPT_VALUE` when the write would keep fields of a damaged record.
+ */
 export function planWrite(write: RecordWrite, before: Found, answered: boolean, now: number): Plan | RecordOutcome {
   const live = liveState(before, now);
+  if (live && before.damaged && !startsAnew(write)) throw corruptValue('record', write.name.key);
   const existed = live !== undefined;
   const record = live ? storedRecord(live, now) : null;
   if (answered) return { applied: true, record, existed: existed || write.mode === 'delete' };
@@ -53,7 +59,7 @@ export function planWrite(write: RecordWrite, before: Found, answered: boolean, 
   const after = recordAfter(write, live, revision, now);
   if (after === null && !existed) return { applied: true, record: null, existed };
   const { held, left } = requestsAfter(before.requests, write.requestId, true, MOST_REQUESTS);
-  return { write, before, after, revision, writeId: newWriteId(), now, requests: held, left };
+  return { write, before, after, revision, writeId: newWriteId(revision), now, requests: held, left };
 }
 
 export function isPlan(it: Plan | RecordOutcome): it is Plan {
@@ -72,20 +78,29 @@ export function outcomeOf({ before, after, now }: Plan): RecordOutcome {
 export function itemAfter(plan: Plan, parts: PartsOf | null): Item {
   const { write, before, after, revision, writeId, requests, left, now } = plan;
   const leftAt = left.length > 0 ? now : before.leftAt;
-  return recordItem(write.name, { state: after, revision, writeId, requests, leftAt, now, parts });
+  return recordItem(write.name, {
+    state: after,
+    revision,
+    writeId,
+    writes: before.writes,
+    requests,
+    leftAt,
+    now,
+    parts,
+  });
 }
 
 /** Returns the condition that a record has not changed since it was read. */
-export function unchanged({ writeId }: Found): {
+export function unchanged({ writes: [last] }: Found): {
   ConditionExpression: string;
   ExpressionAttributeNames: Record<string, string>;
   ExpressionAttributeValues?: Item;
 } {
-  if (!writeId) return { ConditionExpression: 'attribute_not_exists(#p)', ExpressionAttributeNames: { '#p': 'p' } };
+  if (!last) return { ConditionExpression: 'attribute_not_exists(#p)', ExpressionAttributeNames: { '#p': 'p' } };
   return {
     ConditionExpression: '#w = :w',
     ExpressionAttributeNames: { '#w': 'w' },
-    ExpressionAttributeValues: { ':w': { B: writeId } },
+    ExpressionAttributeValues: { ':w': { B: last } },
   };
 }
 

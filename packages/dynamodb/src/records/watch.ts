@@ -4,17 +4,10 @@
  * may be skipped.
  */
 import { isTidemarkError } from '@tidemark/core';
-import {
-  ChangeQueue,
-  type EngineCall,
-  type RecordChange,
-  type RecordName,
-  type Records,
-  sleep,
-} from '@tidemark/core/engine';
+import { ChangeQueue, type EngineCall, type RecordChange, type RecordName, sleep } from '@tidemark/core/engine';
 import type { Client } from '../client.ts';
 import type { Hints, RecordHint } from '../hints.ts';
-import { isLive, nextRevision, readItem } from './record-item.ts';
+import { isLive, type MarkedRecord, nextRevision, readItem } from './record-item.ts';
 import { scanItems } from './scanning.ts';
 
 const LOOK_EVERY_MS = 500;
@@ -23,10 +16,15 @@ const LOOK_LIMIT_MS = 5_000;
 const REST_FACTOR = 4;
 const PAGE = 1_000;
 
+/** The part of the records engine that a watch uses. */
+interface MarkedReader {
+  getMarked(names: readonly RecordName[], call: EngineCall): Promise<(MarkedRecord | null)[]>;
+}
+
 interface WatchSources {
   client: Client;
   hints: Hints;
-  records: Records;
+  records: MarkedReader;
   clock: () => number;
 }
 
@@ -119,7 +117,7 @@ class Watcher {
       const now = this.#sources.clock();
       for (const item of items) {
         const key = item.k!.S!;
-        const found = readItem(item);
+        const found = readItem({ space, tenantId, key }, item);
         seen.add(key);
         const before = known.get(key);
         const isOld = !this.#known && found.revision < this.#beganAt;
@@ -142,10 +140,12 @@ class Watcher {
     if (keys.length === 0) return;
     const { space, tenantId } = this.#target;
     const names = keys.map((key) => ({ space, tenantId, key }));
-    const records = await this.#sources.records.get(names, call);
+    // A damaged record must not end the watch. It is skipped until it is written again.
+    const records = await this.#sources.records.getMarked(names, call);
     const now = this.#sources.clock();
     for (const [at, key] of keys.entries()) {
       const [record, before] = [records[at]!, this.#known!.get(key)];
+      if (record?.damaged) continue;
       if (record) {
         if (before && !before.removed && before.revision >= record.revision) continue;
         const expiresAt = record.ttlMs === null ? null : now + record.ttlMs;
