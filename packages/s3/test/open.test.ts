@@ -44,6 +44,12 @@ describe('open', () => {
       ['s3://bucket?secret=1', 'url'],
     ] as const)
       await expect(open('memory:', { artifacts })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field });
+    const composed = { default: 'memory:', artifacts: 's3://bucket/prefix' };
+    await expect(open(composed, { artifacts: 's3://other/prefix' })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      field: 'artifacts',
+    });
+    await expect(open({ default: 'memory:', artifacts: 's3://' })).rejects.toMatchObject({ field: 'url' });
     const overHttp = open('http://127.0.0.1:9', { artifacts: { bytes: new MemoryBytes() } });
     await expect(overHttp).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'artifacts' });
   });

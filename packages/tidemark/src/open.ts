@@ -17,7 +17,10 @@ export interface OpenOptions extends Omit<DriverOptions, 'artifacts'> {
   artifacts?: string | ArtifactOptions;
 }
 
-/** The URL or the open store of each part of a composed store. `default` serves all other parts. */
+/**
+ * The URL or the open store of each part of a composed store. `default` serves all other parts. `artifacts` may also name a
+ * bucket, `s3://bucket/prefix`: it keeps the bytes, and `default` the references, as with the option `artifacts`.
+ */
 export type Composition = { default: string | Store } & Partial<Record<PartName, string | Store>>;
 
 /**
@@ -40,12 +43,26 @@ export type Composition = { default: string | Store } & Partial<Record<PartName,
  */
 export async function open(target?: string | Composition, options: OpenOptions = {}): Promise<Store> {
   const { artifacts, ...others } = options;
-  const { limits, bytes } = splitArtifacts(artifacts);
+  const { engines, bucket } = splitBucket(target);
+  const { limits, bytes = bucket } = splitArtifacts(artifacts);
+  if (bucket !== undefined && bytes !== bucket)
+    throw invalidArgument('artifacts', 'named either as a part or as an option, not both');
   const driverOptions: DriverOptions = { ...others, ...(limits && { artifacts: limits }) };
-  const openEngine = () => openTarget(target, driverOptions);
+  const openEngine = () => openTarget(engines, driverOptions);
   if (bytes === undefined) return openEngine();
   if (typeof target === 'string' && /^https?:/.test(target)) throw notOverHttp();
   return keepBytesIn(bytes, openEngine);
+}
+
+/** Separates a bucket for the bytes of artifacts from the parts that engines serve. */
+function splitBucket(target: string | Composition | undefined): {
+  engines: string | Composition | undefined;
+  bucket?: string;
+} {
+  if (typeof target !== 'object' || target === null) return { engines: target };
+  const { artifacts, ...engines } = target;
+  if (typeof artifacts !== 'string' || !artifacts.startsWith('s3:')) return { engines: target };
+  return { engines: engines as Composition, bucket: artifacts };
 }
 
 async function openTarget(target: string | Composition | undefined, options: DriverOptions): Promise<Store> {
