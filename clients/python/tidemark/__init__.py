@@ -2,7 +2,7 @@
 
 from .artifacts import ArtifactStore
 from .errors import InvalidValueError, TidemarkError, Write
-from .kv import BatchResult, Delete, Kv, Put, Record, SetFields, UnmetCondition
+from .kv import Kv
 from .models import (
     ArtifactRef,
     ArtifactScope,
@@ -14,8 +14,9 @@ from .models import (
     TaskState,
     Trajectory,
 )
+from .records import BatchResult, Delete, Put, Record, ScanPage, SetFields, SwapResult, UnmetCondition
 from .runs import AppendResult, Runs
-from .state_store import MemoryInfo, StateStore
+from .state_store import MemoryInfo, StateStore, StoreInfo
 
 __all__ = [
     "AppendResult",
@@ -32,11 +33,14 @@ __all__ = [
     "Record",
     "RemoteBinding",
     "Runs",
+    "ScanPage",
     "SetFields",
     "StateStore",
     "StateUpdate",
     "SteeringEvent",
+    "StoreInfo",
     "StoredEvent",
+    "SwapResult",
     "TaskState",
     "TidemarkError",
     "Trajectory",

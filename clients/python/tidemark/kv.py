@@ -6,112 +6,34 @@ from __future__ import annotations
 import base64
 import math
 import uuid
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 from .errors import Write, invalid_argument
 from .ids import check_id, check_prefix, segment_of
 from .payloads import encode
+from .records import (
+    BatchResult,
+    Delete,
+    Operation,
+    Predicate,
+    Put,
+    Record,
+    ScanPage,
+    Sealed,
+    SetFields,
+    SwapResult,
+    UnmetCondition,
+    Value,
+)
 from .transport import Request, Transport
 from .wire import duration_ms
-
-Value = str | int | float | bool | bytes
-"""A value to write. Text and numbers are stored as their text, so `True` becomes `true`."""
-Operator = Literal["eq", "ne", "lt", "gt", "lte", "gte", "in"]
-Predicate = tuple[str, Operator, Value | list[Value]]
-"""A field, an operator, and the value to compare with."""
 
 _PAGE = 200
 _FIRST_PAGE = 16
 """The first page of a scan is small, because the reader may need only the first records."""
 _DELETED_AT_ONCE = 500
-
-
-Sealed = bool | Collection[str]
-"""The fields to encrypt in storage: `True` for all that are written, or their names. The server needs a codec."""
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A record as it was read."""
-
-    fields: Mapping[str, bytes]
-    revision: int
-    ttl: timedelta | None
-    """Remaining time to live; `None` if it never expires."""
-    sealed: tuple[str, ...] = ()
-    """Names of the fields that are encrypted in storage."""
-
-    def text(self, field: str) -> str | None:
-        """Returns a field as text, or `None` if it is missing."""
-        value = self.fields.get(field)
-        return None if value is None else value.decode()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Put:
-    """An operation of a batch: replaces a record including its time to live."""
-
-    key: str
-    fields: Mapping[str, Value]
-    ttl: timedelta | None = None
-    sealed: Sealed = False
-    expected: Mapping[str, Value | None] | None = None
-    """Values that fields must have. `None` means absent."""
-    expected_revision: int | None = None
-    """The revision that the record must have. 0 means that there must be no record."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetFields:
-    """An operation of a batch: writes some fields and keeps the others and the time to live. `None` removes a field."""
-
-    key: str
-    fields: Mapping[str, Value | None]
-    ttl: timedelta | None = None
-    """A new time to live; `None` keeps it."""
-    if_exists: bool = False
-    sealed: Sealed = False
-    expected: Mapping[str, Value | None] | None = None
-    expected_revision: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
-    """An operation of a batch: removes a record."""
-
-    key: str
-    expected: Mapping[str, Value | None] | None = None
-    expected_revision: int | None = None
-
-
-Operation = Put | SetFields | Delete
-
-
-@dataclass(frozen=True, slots=True)
-class UnmetCondition:
-    """The first operation of a batch whose condition did not hold."""
-
-    index: int
-    key: str
-    condition: Literal["expected", "expectedRevision", "ifExists"]
-    field: str | None
-    record: Record | None
-    """The record as it is now."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchResult:
-    """The result of a batch: the revision of each record, or the condition that did not hold."""
-
-    written: bool
-    revisions: tuple[int | None, ...] = ()
-    """In the order of the operations; `None` where there is no record afterwards."""
-    existed: tuple[bool, ...] = ()
-    """Whether each record existed before."""
-    unmet: UnmetCondition | None = None
 
 
 class Kv:
@@ -125,6 +47,12 @@ class Kv:
         """Returns the record, or `None` if it is missing."""
         answer = await self._transport.find(Request("GET", _path(key)))
         return None if answer is None else _record(answer.json())
+
+    async def get_many(self, keys: Iterable[str]) -> list[Record | None]:
+        """Returns up to 1,000 records in the order of their keys, with `None` where there is none."""
+        body = encode({"keys": [check_id(key, f"keys[{at}]") for at, key in enumerate(keys)]})
+        answer = (await self._transport.call(Request("POST", "/v1/kv-lookup", body=body))).json()
+        return [None if it is None else _record(it) for it in answer["items"]]
 
     async def put(
         self,
@@ -213,6 +141,32 @@ class Kv:
         write = Write("kv.compare_and_swap", arguments)
         return (await self._write("POST", f"{_field_path(key, field)}/compare-and-swap", body, write))["swapped"]
 
+    async def swap(
+        self,
+        key: str,
+        *,
+        set: Mapping[str, Value | None],
+        expected: Mapping[str, Value | None] | None = None,
+        expected_revision: int | None = None,
+        sealed: Sealed = False,
+        request_id: str | None = None,
+    ) -> SwapResult:
+        """Compares several fields, the revision, or both, and writes several fields if they match, in one step.
+
+        In `expected`, `None` means absent; in `set`, `None` removes a field. A revision of 0 means that there must be
+        no record.
+        """
+        request_id = request_id or uuid.uuid4().hex
+        body: dict[str, Any] = {"set": _fields(set, "set"), "requestId": request_id, **_sealed(sealed)}
+        arguments: dict[str, Any] = {"key": key, "set": set, "request_id": request_id, **_sealed(sealed)}
+        if expected is not None:
+            body["expected"] = _fields(expected, "expected")
+            arguments["expected"] = expected
+        if expected_revision is not None:
+            body["expectedRevision"] = arguments["expected_revision"] = expected_revision
+        answer = await self._write("POST", f"{_path(key)}/swap", body, Write("kv.swap", arguments))
+        return SwapResult(answer["swapped"], None if answer["record"] is None else _record(answer["record"]))
+
     async def batch(self, operations: Iterable[Operation], *, request_id: str | None = None) -> BatchResult:
         """Writes up to 25 records in one step: all operations, or none if a condition of one does not hold.
 
@@ -246,6 +200,27 @@ class Kv:
         body = _scan(prefix, where, max_results, start, end) | {"reverse": reverse}
         async for item in self._items(body):
             yield item["key"], _record(item["record"])
+
+    async def scan_page(
+        self,
+        prefix: str = "",
+        *,
+        limit: int = _PAGE,
+        cursor: str | None = None,
+        start: str | None = None,
+        end: str | None = None,
+        reverse: bool = False,
+    ) -> ScanPage:
+        """Returns up to `limit` records of such a scan, and names the keys whose records are damaged.
+
+        A page can have fewer records although more follow: `next` says whether they do.
+        """
+        body = _scan(prefix, (), None, start, end) | {"reverse": reverse, "limit": limit}
+        if cursor is not None:
+            body["cursor"] = cursor
+        page = (await self._transport.call(Request("POST", "/v1/kv-scan", body=encode(body)))).json()
+        items = tuple((it["key"], _record(it["record"])) for it in page["items"])
+        return ScanPage(items, page.get("next"), tuple(page.get("damaged", ())))
 
     async def scan_keys(
         self,

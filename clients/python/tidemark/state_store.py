@@ -33,6 +33,17 @@ class MemoryInfo:
     updated_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """The properties of the server's store that matter to those who write records."""
+
+    backend: str
+    encrypts: bool
+    """Whether fields can be sealed: the store was opened with a codec that encrypts."""
+    field_bytes: int
+    """The maximum size of a field of a record."""
+
+
 class StateStore:
     """The state store of an agent framework, backed by a Tidemark server.
 
@@ -89,6 +100,11 @@ class StateStore:
             if error.code in ("UNAVAILABLE", "TIMEOUT", "OVERLOADED", "STORAGE_ERROR"):
                 return False
             raise
+
+    async def info(self) -> StoreInfo:
+        """Returns the properties of the server's store."""
+        answer = (await self._transport.call(Request("GET", "/v1/info"))).json()
+        return StoreInfo(answer["backend"], answer.get("encrypts", False), answer["limits"]["fieldBytes"])
 
     async def __aenter__(self) -> StateStore:
         return self

@@ -32,6 +32,9 @@ export interface CheckpointRecord {
   values: readonly Frame[];
 }
 
+/** The fields of a checkpoint's record. */
+export type CheckpointFields = Record<string, Uint8Array | string>;
+
 interface Header {
   thread: string;
   namespace: string;
@@ -47,7 +50,7 @@ export const PRESENCE_FIELD = 'id';
 const BODY_FIELD = 'c';
 
 /** Returns the fields of a record. */
-export function encodeCheckpoint(record: CheckpointRecord, options: Encoding): Record<string, Uint8Array | string> {
+export function encodeCheckpoint(record: CheckpointRecord, options: Encoding): CheckpointFields {
   const header: Header = {
     thread: record.branch.thread,
     namespace: record.branch.namespace,

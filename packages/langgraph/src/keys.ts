@@ -5,12 +5,14 @@
  *     tidemark.langgraph.cp.<thread>.<namespace>.<checkpoint>.c         a checkpoint
  *     tidemark.langgraph.cp.<thread>.<namespace>.<checkpoint>.w.<task>  the pending writes of a task
  *     tidemark.langgraph.blob.<thread>.<namespace>.<checkpoint>.<name>  a large value, named by the checkpoint that wrote it
+ *     tidemark.langgraph.head.<thread>.<namespace>.h                    the head of a fenced branch
  */
 import { keySegment } from '@tidemark/core/adapters';
 import { refuse } from './refuse.ts';
 
 export const CHECKPOINTS = 'tidemark.langgraph.cp.';
 export const BLOBS = 'tidemark.langgraph.blob.';
+export const HEADS = 'tidemark.langgraph.head.';
 
 /** A namespace of a thread: the history of a graph or of one of its subgraphs. */
 export interface Branch {
@@ -37,6 +39,10 @@ export function checkpointKey(branch: Branch, id: string): string {
 
 export function writesKey(branch: Branch, id: string, task: string): string {
   return `${checkpointPrefix(CHECKPOINTS, branch, id)}w.${keySegment(task)}`;
+}
+
+export function headKey(branch: Branch): string {
+  return `${branchPrefix(HEADS, branch)}h`;
 }
 
 export function blobKey(branch: Branch, id: string, name: string): string {

@@ -8,8 +8,9 @@ import { type Duration, type KvStore, numberOf } from '@tidemark/core';
 import { checkDuration, type Frame } from '@tidemark/core/adapters';
 import { partKeys, STORED_AT_FIELD } from './blobs.ts';
 import type { CheckpointRecord } from './checkpoint-record.ts';
+import { readHead } from './fence.ts';
 import { readHistory, readNamespaces, type StoredCheckpoint } from './history.ts';
-import { BLOBS, type Branch, branchPrefix, CHECKPOINTS, checkpointPrefix, threadPrefix } from './keys.ts';
+import { BLOBS, type Branch, branchPrefix, CHECKPOINTS, checkpointPrefix, HEADS, threadPrefix } from './keys.ts';
 import { refuse } from './refuse.ts';
 
 /** Options of `prune`. A checkpoint is kept if either option keeps it. */
@@ -58,8 +59,10 @@ export async function pruneThread(kv: KvStore, thread: string, options: PruneOpt
   let rootIds: ReadonlySet<string> | null = null;
   for (const branch of branches) {
     const checkpoints = await summariesOf(kv, branch, load);
+    const head = await readHead(kv, branch);
+    const isRecent = (one: Summary, at: number) => at < keep || one.storedAt >= since || one.id === head?.id;
     const isOfLostStep = ({ rootId }: Summary) => rootId !== null && rootIds !== null && !rootIds.has(rootId);
-    const kept = keptOf(checkpoints, (one, at) => (at < keep || one.storedAt >= since) && !isOfLostStep(one));
+    const kept = keptOf(checkpoints, (one, at) => isRecent(one, at) && !isOfLostStep(one));
     if (branch.namespace === '') rootIds = kept;
     const { checkpoints: deleted, blobs } = await deleteCheckpoints(
       kv,
@@ -78,8 +81,9 @@ export async function pruneThread(kv: KvStore, thread: string, options: PruneOpt
  */
 export async function deleteThread(kv: KvStore, thread: string): Promise<void> {
   for await (const branch of readNamespaces(kv, thread)) await deleteCheckpoints(kv, branch, () => true);
-  // Deletes writes whose checkpoint was never stored.
+  // Deletes writes whose checkpoint was never stored, and the heads of a fenced thread.
   await deleteAll(kv, threadPrefix(CHECKPOINTS, thread));
+  await deleteAll(kv, threadPrefix(HEADS, thread));
 }
 
 /** Deletes checkpoints up to `newest`, and blobs that no other checkpoint refers to. */

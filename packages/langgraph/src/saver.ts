@@ -11,12 +11,19 @@ import {
   type PendingWrite,
   type SerializerProtocol,
 } from '@langchain/langgraph-checkpoint';
-import type { KvStore, Store } from '@tidemark/core';
+import { type KvStore, type Store, textOf } from '@tidemark/core';
 import { type Frame, LruMap, sameJson } from '@tidemark/core/adapters';
 import { type BlobPart, type Blobs, encodeBlob, missingBlob } from './blobs.ts';
-import { type ChannelRef, encodeCheckpoint, PRESENCE_FIELD } from './checkpoint-record.ts';
+import {
+  type ChannelRef,
+  type CheckpointFields,
+  type CheckpointRecord,
+  encodeCheckpoint,
+  PRESENCE_FIELD,
+} from './checkpoint-record.ts';
 import { branchOf, checkpointIdOf, configOf, namespaceOf, threadOf } from './config.ts';
 import { type Encoding, encodingOf } from './encoding.ts';
+import { claimHead, conflict, FENCED_FIELD, readFenced } from './fence.ts';
 import {
   newestFirst,
   readCheckpoint,
@@ -35,6 +42,12 @@ import { TupleReader } from './tuples.ts';
 export interface TidemarkSaverOptions {
   /** Whether to compress values of 1 KiB and more. Default: false. */
   compress?: boolean;
+  /**
+   * Whether only one process at a time can continue a thread. Storing a checkpoint then fails with `CONFLICT` if another
+   * process has stored one since the parent was read, and threads cannot branch. Every process must use the option.
+   * Default: false.
+   */
+  fence?: boolean;
   /** Serialises checkpoints and values. Default: LangGraph's own serialiser. */
   serde?: SerializerProtocol;
 }
@@ -61,6 +74,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   readonly #kv: KvStore;
   readonly #tuples: TupleReader;
   readonly #encoding: Encoding;
+  readonly #isFenced: boolean;
   /**
    * The channels of checkpoints that this process has stored or read. A stored checkpoint never changes, so this cache
    * is never out of date.
@@ -74,6 +88,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     this.#kv = store.kv;
     this.#tuples = new TupleReader(store.kv, this.serde);
     this.#encoding = encodingOf(store, options.compress);
+    this.#isFenced = options.fence ?? false;
   }
 
   /**
@@ -83,7 +98,9 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
     if (threadOf(config) === undefined) return undefined;
     const branch = branchOf(config);
-    const stored = await readCheckpoint(this.#kv, branch, checkpointIdOf(config));
+    const id = checkpointIdOf(config);
+    const isLatestOfFenced = this.#isFenced && id === undefined;
+    const stored = await (isLatestOfFenced ? readFenced(this.#kv, branch) : readCheckpoint(this.#kv, branch, id));
     if (stored === null) return undefined;
     const { tuple } = await this.#tuples.read(stored);
     if (tuple !== null) return tuple;
@@ -124,7 +141,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   /**
    * Stores a checkpoint and returns its configuration. Its parent is the checkpoint named by `config`.
    *
-   * @throws `INVALID_ARGUMENT` without a thread.
+   * @throws `INVALID_ARGUMENT` without a thread. `CONFLICT` with `fence`, if the parent is not the latest checkpoint.
    */
   override async put(
     config: RunnableConfig,
@@ -135,6 +152,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     const branch = branchOf(config);
     const parentId = checkpointIdOf(config) ?? null;
     const inherited = parentId === null ? undefined : await this.#channelsOf(branch, parentId);
+    if (this.#isFenced) await claimHead(this.#kv, branch, parentId, checkpoint.id);
     const isShared = await this.#store(branch, parentId, checkpoint, metadata, newVersions, inherited);
     // The parent may have been pruned after its channels were read and before this checkpoint was stored. If the parent
     // still exists, its values are safe, because pruning reads the checkpoints again before it deletes blobs.
@@ -246,9 +264,20 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     };
     const fields = encodeCheckpoint(record, this.#encoding);
     await this.#putParts(parts);
-    await this.#kv.put(checkpointKey(branch, checkpoint.id), fields, { sealed: this.#encoding.sealed });
+    await this.#putCheckpoint(branch, record, fields);
     this.#channels.set(memoryKey(branch, checkpoint.id), channels);
     return isShared;
+  }
+
+  async #putCheckpoint(branch: Branch, { id, parentId }: CheckpointRecord, fields: CheckpointFields): Promise<void> {
+    const { sealed } = this.#encoding;
+    if (!this.#isFenced) {
+      await this.#kv.put(checkpointKey(branch, id), fields, { sealed });
+      return;
+    }
+    const change = { expected: { [FENCED_FIELD]: null }, set: fields, sealed };
+    const { swapped, record } = await this.#kv.swap(checkpointKey(branch, id), change);
+    if (!swapped) throw conflict(branch, parentId, textOf(record?.fields[FENCED_FIELD]));
   }
 
   async #putParts(parts: readonly BlobPart[]): Promise<void> {
