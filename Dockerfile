@@ -1,5 +1,5 @@
 # The server with the inspector, on SQLite in /data unless TIDEMARK_STORE names another store. The image has not
-# been built yet; `scripts/containers/containers.test.ts` checks everything that needs no container engine.
+# been built yet; `scripts/containers/containers.test.ts` runs its steps in a directory instead of a container.
 #
 #   docker build -t tidemark .
 #   docker run -p 127.0.0.1:7420:7420 -e TIDEMARK_ADMIN_KEY -v tidemark:/data tidemark
@@ -9,6 +9,10 @@ WORKDIR /src
 COPY package.json package-lock.json tsconfig.base.json tsconfig.json ./
 COPY scripts scripts
 COPY packages packages
+# The pages that the server has at /docs.
+COPY README.md ARCHITECTURE.md ./
+COPY docs docs
+COPY faults/README.md faults/README.md
 RUN npm ci --no-audit --no-fund && npm run build
 # Installs again, but only the dependencies of the server and its drivers. This needs the manifests of all workspaces.
 RUN npm ci --no-audit --no-fund --omit=dev --omit=optional --ignore-scripts \

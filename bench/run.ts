@@ -1,6 +1,7 @@
 /** Runs the benchmarks of the named engines, prints a table, and writes the figures as JSON. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { buildOutdated } from '../scripts/outdated.ts';
 import { compareWith } from './against.ts';
 import { benchCodec } from './codec.ts';
 import { benchCopying } from './copying.ts';
@@ -43,6 +44,7 @@ if (named[0] === 'picture') {
   drawPicture();
   process.exit();
 }
+await buildOutdated();
 if (named[0] === 'against') {
   await compareWith(process.argv.slice(3));
   process.exit();

@@ -67,3 +67,31 @@ export function runQuietly(program: string, args: string[], options: SpawnOption
     child.once('close', (code) => resolve({ code: code ?? 1, output }));
   });
 }
+
+/** Runs a server while `use` works with the address that it prints. Ends it with SIGTERM. */
+export async function whileServing(
+  program: string,
+  args: string[],
+  options: SpawnOptions,
+  use: (address: string) => Promise<void>,
+): Promise<void> {
+  const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  try {
+    const port = await new Promise<string>((resolve, reject) => {
+      let printed = '';
+      const read = (text: string) => {
+        printed += text;
+        const [, found] = /http:\/\/[\w.]+:(\d+)/.exec(printed) ?? [];
+        if (found) resolve(found);
+      };
+      child.stdout?.setEncoding('utf8').on('data', read);
+      child.stderr?.setEncoding('utf8').on('data', read);
+      child.once('error', reject).once('exit', () => reject(new Error(`the server ended: ${printed}`)));
+    });
+    await use(`http://127.0.0.1:${port}`);
+  } finally {
+    child.kill('SIGTERM');
+    await ended;
+  }
+}

@@ -10,14 +10,19 @@ import { fileURLToPath } from 'url';
 // biome-ignore-end lint/style/useNodejsImportProtocol: as above.
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-const oldest = manifest.engines.node.replace('>=', '');
-const [oldestMajor = 0, oldestMinor = 0] = oldest.split('.').map(Number);
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+/** The supported versions, such as `^22.13 || >=23.4`: parts of a line, and one version from which on all are. */
+const range = manifest.engines.node.split(' || ');
+const isSupported = range.some((/** @type {string} */ part) => {
+  const [partMajor = 0, partMinor = 0] = part.replace(/^\D+/, '').split('.').map(Number);
+  if (major === partMajor) return minor >= partMinor;
+  return part.startsWith('>=') && major > partMajor;
+});
 const [name = '', ...args] = process.argv.slice(2);
 
-if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
+if (!isSupported) {
   console.error(
-    `Tidemark needs Node ${oldest} or newer; this is Node ${process.versions.node}. ` +
+    `Tidemark needs Node in the range ${manifest.engines.node}; this is Node ${process.versions.node}. ` +
       'Run it as an npm script after `npm ci`, which brings Node 24 along on Linux x64, or install a newer one from https://nodejs.org.',
   );
   process.exitCode = 1;

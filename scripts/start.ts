@@ -3,13 +3,12 @@
  * with sample data and keeps it changing. `--port N` and `--store URL` override the defaults, and `--no-loops` disables
  * the projector and the sweeper.
  */
-import { existsSync, globSync, renameSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { fillDemo, keepMoving } from '@tidemark/cli';
 import { createServer, type TidemarkServer } from '@tidemark/server';
 import { open } from 'tidemark';
-import { ROOT, runQuietly } from './processes.ts';
+import { buildOutdated } from './outdated.ts';
 
 const { values } = parseArgs({
   options: {
@@ -32,22 +31,6 @@ async function fillDemoFile(file: string): Promise<void> {
   const { runs, sessions, jobs } = await fillDemo(`sqlite:${unfinished}`);
   for (const ending of ENDINGS) if (existsSync(unfinished + ending)) renameSync(unfinished + ending, file + ending);
   console.log(`${runs} runs, ${sessions} sessions, ${jobs} jobs.`);
-}
-
-/**
- * Builds the page and the packages if a source is newer. The server runs from its sources, but a program in this clone
- * that imports `tidemark` gets the built package.
- */
-async function buildOutdated(): Promise<void> {
-  const built = ['packages/server/inspector/index.html', 'packages/tidemark/dist/index.js', 'packages/cli/dist/cli.js'];
-  const builtAt = built.map((file) => (existsSync(join(ROOT, file)) ? statSync(join(ROOT, file)).mtimeMs : 0));
-  const sources = globSync('packages/*/{index.html,vite.config.ts,{src,public,migrations,scripts}/**/*.*}', {
-    cwd: ROOT,
-  });
-  const newest = Math.max(...sources.map((source) => statSync(join(ROOT, source)).mtimeMs));
-  if (newest <= Math.min(...builtAt)) return;
-  const { code, output } = await runQuietly(process.execPath, [join(ROOT, 'scripts/run.js'), 'build']);
-  if (code !== 0) throw new Error(output);
 }
 
 /** Listens on the port, or on any free one if it is taken. */

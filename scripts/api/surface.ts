@@ -27,9 +27,21 @@ export function readSurface(root: string, files: readonly string[]): Map<string,
     files.map((file) => {
       const module = checker.getSymbolAtLocation(program.getSourceFile(join(root, file))!);
       const exported = module ? checker.getExportsOfModule(module) : [];
-      return [file, exported.map((symbol) => describe(root, symbol, checker, printed)).sort(byName)];
+      const onlyTypes = namesAsTypesOnly(program.getSourceFile(join(root, file))!);
+      const names = exported.map((symbol) => describe(root, symbol, checker, printed));
+      return [file, names.map((it) => (onlyTypes(it.name) ? { ...it, isType: true } : it)).sort(byName)];
     }),
   );
+}
+
+/** Returns whether a name is exported by `export type *` alone, which drops its value. */
+function namesAsTypesOnly(source: ts.SourceFile): (name: string) => boolean {
+  const exports = source.statements.filter(ts.isExportDeclaration);
+  const named = exports.flatMap(({ exportClause: clause }) =>
+    clause && ts.isNamedExports(clause) ? clause.elements.map(({ name }) => name.text) : [],
+  );
+  const isStar = exports.some((it) => it.isTypeOnly && it.exportClause === undefined);
+  return (name) => isStar && !named.includes(name);
 }
 
 /** Compares by code unit, so that the order is the same in every locale. */

@@ -1,4 +1,4 @@
-/** Checks that the container files and GitHub's files match the code. Needs no container engine. */
+/** Checks the container files and GitHub's files, and runs the image's steps. Needs no container engine. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openApiDocument } from '@tidemark/server';
@@ -9,24 +9,14 @@ import { ROOT } from '../processes.ts';
 import { nats } from '../servers/nats.ts';
 import { postgres } from '../servers/postgres.ts';
 import { redis } from '../servers/redis.ts';
+import { siteFiles } from '../site/site.ts';
+import { checkImage, copiesOf, readStages } from './image.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const root = readManifest(ROOT);
 
-/** The instructions of the Dockerfile, with continued lines joined. */
-const instructions = read('Dockerfile')
-  .replace(/\\\n/g, ' ')
-  .split('\n')
-  .filter((line) => line.trim() !== '' && !line.startsWith('#'))
-  .map((line) => {
-    const [, word, rest] = /^\s*(\S+)\s+(.*)$/.exec(line)!;
-    return { word: word!, rest: rest!.trim() };
-  });
-const stages = instructions.reduce<(typeof instructions)[]>((all, it) => {
-  if (it.word === 'FROM') all.push([]);
-  all.at(-1)!.push(it);
-  return all;
-}, []);
+const stages = readStages();
+const instructions = stages.flat();
 const final = stages.at(-1)!;
 const restOf = (word: string) => final.find((it) => it.word === word)?.rest;
 
@@ -46,6 +36,15 @@ describe('the Dockerfile', () => {
     expect(ignored).toContain('*');
     expect(ignored).toContain(`!${path}`);
   });
+
+  it('copies every page that the server has at /docs', () => {
+    const sent = copiesOf(stages[0]!).map(({ file }) => file);
+    expect(siteFiles(ROOT).filter((file) => !sent.includes(file))).toEqual([]);
+  });
+
+  it('builds an image that serves the inspector, the documentation and the API', async () => {
+    await checkImage({ offline: true });
+  }, 300_000);
 
   it('sends nothing that is built or installed', () => {
     expect(read('.dockerignore').split('\n')).toEqual(expect.arrayContaining(['**/node_modules', '**/dist']));

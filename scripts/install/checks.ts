@@ -1,5 +1,4 @@
 /** Checks the installed packages by using them like a new user. Each check throws with the output if it fails. */
-import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { build as buildWithVite } from 'vite';
 import type { Packed } from '../packages/pack.ts';
-import { runQuietly } from '../processes.ts';
+import { runQuietly, whileServing } from '../processes.ts';
 import { PATH_WITH_NODE, tenLines } from './project.ts';
 import { startRegistry } from './registry.ts';
 
@@ -37,7 +36,7 @@ async function output({ program, args }: Runtime, cwd: string, file: string, ...
 }
 
 /** Returns the environment without the flags of this process, which a user does not have. */
-function cleanEnv(): NodeJS.ProcessEnv {
+export function cleanEnv(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: _, ...env } = process.env;
   return { ...env, NO_COLOR: '1' };
 }
@@ -61,9 +60,9 @@ export async function runsTenLines(runtime: Runtime, directory: string): Promise
   for (const _ of [1, 2]) expectText(await output(runtime, directory, 'ten.mjs'), tenLines().output);
 }
 
-/** On a Node that is too old, the command must print only one sentence, and the library must throw with that sentence. */
-export async function refusesOldNode({ program }: Runtime, directory: string): Promise<void> {
-  const sentence = /^Tidemark needs Node [\d.]+ or newer, and this is Node [\d.]+: .*\.\n$/;
+/** On a Node that is not supported, the command must print only one sentence, and the library must throw with that sentence. */
+export async function refusesNode({ program }: Runtime, directory: string): Promise<void> {
+  const sentence = /^Tidemark needs Node [\d.]+ or newer, but not [\d.]+ to [\d.]+, and this is Node [\d.]+: .*\.\n$/;
   const command = await runQuietly(program, [COMMAND, 'runs', 'list'], { cwd: directory, env: cleanEnv() });
   if (command.code === 0 || !sentence.test(command.output)) throw new Error(command.output);
   const library = await runQuietly(program, ['ten.mjs'], { cwd: directory, env: cleanEnv() });
@@ -100,30 +99,8 @@ export async function runsServer(runtime: Runtime, directory: string): Promise<v
 }
 
 /** Runs `tidemark serve` while `use` works with its address. */
-async function serving(
-  { program, args }: Runtime,
-  directory: string,
-  use: (address: string) => Promise<void>,
-): Promise<void> {
-  const child = spawn(program, [...args, COMMAND, 'serve', '--port', '0'], { cwd: directory, env: cleanEnv() });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  try {
-    const address = await new Promise<string>((resolve, reject) => {
-      let printed = '';
-      const read = (text: Buffer) => {
-        printed += text;
-        const [found] = /http:\/\/127\.0\.0\.1:\d+/.exec(printed) ?? [];
-        if (found) resolve(found);
-      };
-      child.stdout.on('data', read);
-      child.stderr.on('data', read);
-      child.once('error', reject).once('exit', () => reject(new Error(`the server ended: ${printed}`)));
-    });
-    await use(address);
-  } finally {
-    child.kill('SIGTERM');
-    await ended;
-  }
+function serving({ program, args }: Runtime, cwd: string, use: (address: string) => Promise<void>): Promise<void> {
+  return whileServing(program, [...args, COMMAND, 'serve', '--port', '0'], { cwd, env: cleanEnv() }, use);
 }
 
 /**
@@ -164,6 +141,28 @@ export async function runsBundle(runtime: Runtime, directory: string): Promise<v
     expectText(await output(runtime, elsewhere, file), tenLines().output);
     rmSync(elsewhere, { recursive: true, force: true });
   }
+}
+
+/** Runs the ten lines on each engine as one bundled file that holds every driver, in a folder without packages. */
+export async function runsDrivers(runtime: Runtime, directory: string, urls: readonly string[]): Promise<void> {
+  const elsewhere = mkdtempSync(join(tmpdir(), 'tidemark-drivers-'));
+  const outfile = join(elsewhere, 'bundle.mjs');
+  const require = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+  await build({
+    absWorkingDir: directory,
+    entryPoints: ['any-engine.mjs'],
+    outfile,
+    // The drivers are CommonJS, and an ES module has no `require` for the modules of Node.
+    banner: { js: require },
+    ...{ bundle: true, platform: 'node', format: 'esm', logLevel: 'silent' },
+  });
+  for (const url of urls) {
+    const env = { ...cleanEnv(), STORE: url };
+    const finished = await runQuietly(runtime.program, [...runtime.args, outfile], { cwd: elsewhere, env });
+    if (finished.code !== 0) throw new Error(`${new URL(url).protocol} ${finished.output}`);
+    expectText(finished.output, tenLines().output);
+  }
+  rmSync(elsewhere, { recursive: true, force: true });
 }
 
 /** A function of a cloud provider: one minified file that exports a handler, which keeps its store in `/tmp`. */
@@ -218,18 +217,18 @@ export async function browserBytes(runtime: Runtime, directory: string, program:
   return bytes;
 }
 
-/** Compiles the ten lines and the declarations of our packages; ignores problems of other packages. */
-export async function compiles(compiler: string, directory: string): Promise<void> {
+/** Compiles a program and the declarations of our packages that it imports; ignores problems of other packages. */
+export async function compiles(compiler: string, directory: string, file = 'ten.ts'): Promise<void> {
   const folder = join(directory, 'types');
   mkdirSync(folder, { recursive: true });
   const compilerOptions = {
     ...{ strict: true, noEmit: true, skipLibCheck: false, exactOptionalPropertyTypes: true },
     ...{ module: 'nodenext', target: 'es2022', types: ['node'] },
   };
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['../ten.ts'] }));
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [`../${file}`] }));
   const { output: printed } = await runQuietly(process.execPath, [compiler, '-p', folder], { cwd: directory });
   const ours = printed
     .split('\n')
-    .filter((line) => /^(\S*ten\.ts|\S*node_modules\/(@tidemark\/|tidemark\/)|error)/.test(line));
+    .filter((line) => line.includes(file) || /^(\S*node_modules\/(@tidemark\/|tidemark\/)|error)/.test(line));
   if (ours.length > 0) throw new Error(ours.join('\n'));
 }

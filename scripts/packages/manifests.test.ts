@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { nodeVersionProblem } from '../../packages/core/src/node-version.ts';
 import { ROOT } from '../processes.ts';
-import { completed, floorOf, type Manifest, manifestPages, packageFolders, readManifest } from './manifests.ts';
+import { completed, floorsOf, type Manifest, manifestPages, packageFolders, readManifest } from './manifests.ts';
 import { publishedManifest } from './pack.ts';
 
 const shared = readManifest(ROOT);
@@ -57,23 +57,34 @@ describe('the manifests of the packages', () => {
   });
 });
 
-describe('the minimum version of Node', () => {
-  const floor = floorOf(shared);
+describe('the supported versions of Node', () => {
+  const floors = floorsOf(shared.engines!.node);
+  const [lowest, next] = floors.map((floor) => floor.split('.').map(Number));
+  const sentence = `Node ${floors[0]} or newer, but not ${next![0]}.0 to ${next![0]}.${next![1]! - 1}`;
 
-  it('is the one that core enforces', () => {
+  it.each(floors)('start at %s, as core enforces', (floor) => {
     const [major, minor] = floor.split('.').map(Number);
     expect(nodeVersionProblem(`${floor}.0`)).toBeNull();
-    expect(nodeVersionProblem(`${major}.${minor! - 1}.9`)).toContain(`Node ${floor} or newer`);
+    expect(nodeVersionProblem(`${major}.${minor! - 1}.9`)).toContain(sentence);
   });
 
-  it('is the one that the docs mention', () => {
+  it('have one gap', () => {
+    expect(shared.engines!.node).toBe(`^${floors[0]} || >=${floors[1]}`);
+    expect(next![0]).toBe(lowest![0]! + 1);
+  });
+
+  it('are the ones that the docs mention', () => {
     const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
     const named = pages
       .filter((page) => page !== 'CHANGELOG.md')
       .flatMap((page) =>
-        [...readFileSync(join(ROOT, page), 'utf8').matchAll(/Node (\d+\.\d+) or newer/g)].map(([, it]) => [page, it]),
+        [
+          ...readFileSync(join(ROOT, page), 'utf8').matchAll(
+            /Node \d+\.\d+\s+or newer[^.]*?\d\.\d+\s+to\s+\d+\.\d+|Node \d+\.\d+\s+or newer/g,
+          ),
+        ].map(([text]) => [page, text.replaceAll(/\s+/g, ' ')]),
       );
-    expect(named.filter(([, version]) => version !== floor)).toEqual([]);
+    expect(named.filter(([, text]) => text !== sentence)).toEqual([]);
     expect(named.length).toBeGreaterThan(1);
   });
 });

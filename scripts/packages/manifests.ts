@@ -47,9 +47,14 @@ function homepageOf({ repository }: Manifest): string {
   return repository!.url.replace(/^git\+/, '').replace(/\.git$/, '');
 }
 
+/** Returns the lowest version of each part of a range: `22.13` and `23.4` for `^22.13 || >=23.4`. */
+export function floorsOf(range: string): string[] {
+  return range.split(' || ').map((part) => part.replace(/^\D+/, ''));
+}
+
 /** Returns the lowest version of Node that the packages support, such as `22.13`. */
 export function floorOf({ engines }: Manifest): string {
-  return engines!.node.replace('>=', '');
+  return floorsOf(engines!.node)[0]!;
 }
 
 /** Returns the manifest of a package with the shared fields of the repository. */
@@ -102,19 +107,20 @@ export function manifestPages(root: string, shared = readManifest(root)): [path:
   const python = 'clients/python/pyproject.toml';
   return [
     ...manifests,
-    ['package-lock.json', lockOf(readFileSync(join(root, 'package-lock.json'), 'utf8'), shared.version)],
+    ['package-lock.json', lockOf(readFileSync(join(root, 'package-lock.json'), 'utf8'), shared)],
     [python, readFileSync(join(root, python), 'utf8').replace(/^version = ".*"$/m, `version = "${shared.version}"`)],
   ];
 }
 
-/** Returns the lock file with the version of our packages. The versions of all others are kept. */
-function lockOf(text: string, version: string): string {
+/** Returns the lock file with the version and the range of Node of our packages. All others are kept. */
+function lockOf(text: string, shared: Manifest): string {
   const lock = JSON.parse(text) as { version: string; packages: Record<string, Manifest> };
+  const { version, engines } = shared;
   const packages = Object.entries(lock.packages).map(([path, entry]) => {
     const isOurs = path === '' || /^packages\/[^/]+$/.test(path);
     if (!isOurs) return [path, entry];
     const { peerDependenciesMeta: _, ...dependencies } = dependenciesOf(entry, version);
-    return [path, { ...entry, version, ...dependencies }];
+    return [path, { ...entry, version, ...(entry.engines && { engines }), ...dependencies }];
   });
   return `${JSON.stringify({ ...lock, version, packages: Object.fromEntries(packages) }, null, 2)}\n`;
 }

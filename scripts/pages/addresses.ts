@@ -27,14 +27,19 @@ export function hasServers(code: string): boolean {
   return serversOf(code).every((name) => available.includes(name));
 }
 
+/** Returns the URL of a store on a running server that shares no data with any other. */
+export function isolatedUrl(name: ServerName): string {
+  const url = new URL(offeredUrl(name)!);
+  url.searchParams.set(SERVERS[name][1], `page_${crypto.randomUUID().slice(0, 8)}`);
+  return url.href;
+}
+
 /** Returns the code with real addresses, and a function that stops the server started for it. */
 export async function withServers(code: string): Promise<{ code: string; stop: () => Promise<void> }> {
   let text = code;
   for (const name of serversOf(code)) {
-    const [address, isolation] = SERVERS[name];
-    const url = new URL(offeredUrl(name)!);
-    url.searchParams.set(isolation, `page_${crypto.randomUUID().slice(0, 8)}`);
-    text = text.replaceAll(address, url.href);
+    const [address] = SERVERS[name];
+    text = text.replaceAll(address, isolatedUrl(name));
   }
   if (!text.includes(SERVED_AT)) return { code: text, stop: async () => {} };
   const store = memoryStore();

@@ -30,6 +30,11 @@ const ASSETS = ['docs/inspector/*.png', 'docs/operations/*.{json,yml}'];
 export const SITE = join(import.meta.dirname, '../../packages/server/docs');
 const OWN_FILES = join(import.meta.dirname, 'assets');
 
+/** Returns the files that the site is built from, apart from the sources of the packages. */
+export function siteFiles(root: string): string[] {
+  return [...globSync(PAGES, { cwd: root }), ...globSync(ASSETS, { cwd: root })].sort();
+}
+
 interface Page {
   path: string;
   title: string;

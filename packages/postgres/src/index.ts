@@ -5,6 +5,6 @@ export {
   type MigrationState,
   migrationScript,
   planMigrations,
-} from './migrations.ts';
+} from './migration-plan.ts';
 export type { PostgresOptions } from './options.ts';
 export { migrationStatus, openUrl, postgresStore } from './store.ts';

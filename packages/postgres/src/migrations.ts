@@ -1,107 +1,23 @@
-/** Migrates a schema: numbered SQL files, each in one transaction with its version, under one lock. */
+/** Migrates a schema: applies each migration in one transaction with its version, under one lock. */
 import { TidemarkError } from '@tidemark/core';
-import { type ChainFormat, NEWEST_CHAIN_FORMAT, withUrlOptions } from '@tidemark/core/engine';
+import { type ChainFormat, NEWEST_CHAIN_FORMAT } from '@tidemark/core/engine';
 import type pg from 'pg';
-import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions, URL_OPTIONS } from './options.ts';
+import {
+  MARKER,
+  type Migration,
+  type MigrationOptions,
+  type MigrationState,
+  OPTIONAL,
+  planMigrations,
+  RAISE_MARKER,
+  recordSql,
+  setUpSql,
+} from './migration-plan.ts';
+import { checkSchema, DEFAULT_SCHEMA } from './options.ts';
 import { Dialect } from './sql.ts';
-import { TEXTS } from './text-files.ts';
 
-export interface Migration {
-  version: number;
-  name: string;
-  sql: string;
-  /** The oldest schema version whose library still works with this migration. */
-  oldestReader: number;
-}
-
-/** The options that decide the shape of the tables. */
-export type MigrationOptions = Pick<
-  PostgresOptions,
-  'schema' | 'partitions' | 'rowLevelSecurity' | 'payloadIndex' | 'updateIndex' | 'upgrade'
->;
-
-/** Migrations that are applied only when their option is on. */
-const OPTIONAL: Record<number, keyof MigrationOptions> = {
-  1001: 'rowLevelSecurity',
-  1002: 'payloadIndex',
-  1003: 'updateIndex',
-};
 /** A single lock for all schemas, so that migrations of one database wait for each other. */
 const LOCK = 7_420_042;
-
-/** Returns the migrations for these options in order, with all names filled in. */
-export function planMigrations(options: MigrationOptions = {}): Migration[] {
-  const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
-  return Object.entries(TEXTS)
-    .filter(([file]) => /^\d{4}_\w+\.sql$/.test(file))
-    .map(([file, text]) => {
-      const version = Number(file.slice(0, 4));
-      const oldestReader = Number(/^-- oldest reader: (\d+)$/m.exec(text)?.[1] ?? Math.min(version, 999));
-      return {
-        version,
-        name: file.slice(5, -4),
-        sql: dialect.script(withPartitions(text, options.partitions)),
-        oldestReader,
-      };
-    })
-    .filter(({ version }) => {
-      const option = OPTIONAL[version];
-      return option === undefined || options[option] === true;
-    });
-}
-
-const PARTITIONED = / \{partitioned\}( \{fillfactor\})?$/;
-
-/**
- * Creates partitions right after their table; plain tables get a fill factor, so that heads can be updated in place.
- */
-function withPartitions(sql: string, partitions: number | undefined): string {
-  if (partitions === undefined)
-    return sql.replaceAll(' {partitioned}', '').replaceAll(' {fillfactor}', ' WITH (fillfactor = 80)');
-  return sql
-    .split(';')
-    .map((statement) => {
-      const match = PARTITIONED.exec(statement);
-      if (!match) return statement;
-      const table = /CREATE TABLE @(\w+) /.exec(statement)![1]!;
-      const fill = match[1] ? ' WITH (fillfactor = 80)' : '';
-      const parts = Array.from(
-        { length: partitions },
-        (_, part) =>
-          `CREATE TABLE @${table}_p${part} PARTITION OF @${table} FOR VALUES WITH (MODULUS ${partitions}, REMAINDER ${part})${fill}`,
-      );
-      return [`${statement.slice(0, match.index)} PARTITION BY HASH (run_id)`, ...parts].join(';\n');
-    })
-    .join(';');
-}
-
-/** Returns all migrations as one script, to be run by hand. Options may also be in the query of `url`. */
-export function migrationScript(given: MigrationOptions & { url?: string } = {}): string {
-  const options: MigrationOptions = withUrlOptions({ ...given, url: given.url ?? '' }, URL_OPTIONS);
-  const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
-  const steps = planMigrations(options).map(
-    (migration) =>
-      `-- ${migration.version} ${migration.name}\nBEGIN;\n${migration.sql.trim()}\n${recordSql(dialect, migration)};\nCOMMIT;`,
-  );
-  const marker = `-- For a new schema. In an existing one, run this last, once no process of an older version is left.\n${dialect.script(RAISE_MARKER)};`;
-  return `${setUpSql(dialect)}\n\n${steps.join('\n\n')}\n\n${marker}\n`;
-}
-
-function setUpSql(dialect: Dialect): string {
-  return dialect.script(`CREATE SCHEMA IF NOT EXISTS "${dialect.schema}";
-CREATE TABLE IF NOT EXISTS @tidemark_migrations (
-  version       integer PRIMARY KEY,
-  name          text   NOT NULL,
-  oldest_reader integer NOT NULL,
-  applied_at    timestamptz NOT NULL DEFAULT now()
-);`);
-}
-
-function recordSql(dialect: Dialect, { version, name, oldestReader }: Migration): string {
-  return dialect.script(
-    `INSERT INTO @tidemark_migrations (version, name, oldest_reader) VALUES (${version}, '${name}', ${oldestReader})`,
-  );
-}
 
 interface Applied {
   version: number;
@@ -137,13 +53,6 @@ export async function migrate(client: pg.ClientBase, options: MigrationOptions):
   if (isNew) await raiseMarker(client, dialect);
 }
 
-/** A migration, and when it was applied to a schema: RFC 3339, or `null`. */
-export interface MigrationState {
-  version: number;
-  name: string;
-  appliedAt: string | null;
-}
-
 /** Returns the migrations for these options, and those applied beyond them, in order. Changes nothing. */
 export async function migrationStates(client: pg.ClientBase, options: MigrationOptions): Promise<MigrationState[]> {
   const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
@@ -158,13 +67,7 @@ export async function migrationStates(client: pg.ClientBase, options: MigrationO
   return [...all.values()].sort((a, b) => a.version - b.version);
 }
 
-/**
- * Selects the migration whose `oldest_reader` is the store's marker. It is raised to the migration's own version once
- * writers may use chain format 2.
- */
-const MARKER = "name = 'chain_format'";
 const READ_MARKER = `SELECT 1 FROM @tidemark_migrations WHERE ${MARKER} AND oldest_reader >= version`;
-const RAISE_MARKER = `UPDATE @tidemark_migrations SET oldest_reader = version WHERE ${MARKER}`;
 
 /** Returns the newest chain format that writers of the schema may use. */
 export async function readMarker(client: Pick<pg.ClientBase, 'query'>, dialect: Dialect): Promise<ChainFormat> {
