@@ -4,14 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { hasServers, withServers } from '../scripts/pages/addresses.ts';
+import { PROGRAM_PAGES } from '../scripts/pages/executed.ts';
 import { moduleOfProgram } from '../scripts/pages/module.ts';
 import { type Program, programsOf } from '../scripts/pages/programs.ts';
 import { ROOT, runQuietly, SOURCE_FLAGS } from '../scripts/processes.ts';
 import { createCompiler } from '../scripts/tsdoc/compiler.ts';
 
-const PAGES = globSync(['README.md', 'docs/*.md', 'docs/{guide,operations,coming-from}/*.md', 'packages/*/README.md'], {
-  cwd: ROOT,
-}).sort();
+const PAGES = globSync(PROGRAM_PAGES, { cwd: ROOT }).sort();
 const PROGRAMS = PAGES.flatMap((path) => programsOf(path, readFileSync(join(ROOT, path), 'utf8')));
 /**
  * The modules from which programs may use names without importing them. The ones that readers import first come first.
@@ -24,11 +23,13 @@ const MODULES = [
   '@tidemark/client',
   '@tidemark/postgres',
   '@tidemark/sqlite',
+  '@tidemark/s3',
 ];
 /** Programs that other tests run, because they need servers or logins that this test does not provide. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'postgres://app:secret@': 'packages/postgres/test/rls.test.ts',
   'registerConformance(': 'packages/conformance/src/memory.test.ts',
+  's3://acme-artifacts/app': 'packages/s3/test/open.test.ts',
   'redis://a:7000,b:7000': 'packages/redis/test/cluster.test.ts',
 };
 const elsewhere = Object.keys(ELSEWHERE);

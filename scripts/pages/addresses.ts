@@ -34,13 +34,14 @@ export function isolatedUrl(name: ServerName): string {
   return url.href;
 }
 
+/** Returns the code with the addresses of running servers. Each call gets stores that share no data with others. */
+export function withRealAddresses(code: string): string {
+  return serversOf(code).reduce((text, name) => text.replaceAll(SERVERS[name][0], isolatedUrl(name)), code);
+}
+
 /** Returns the code with real addresses, and a function that stops the server started for it. */
 export async function withServers(code: string): Promise<{ code: string; stop: () => Promise<void> }> {
-  let text = code;
-  for (const name of serversOf(code)) {
-    const [address] = SERVERS[name];
-    text = text.replaceAll(address, isolatedUrl(name));
-  }
+  const text = withRealAddresses(code);
   if (!text.includes(SERVED_AT)) return { code: text, stop: async () => {} };
   const store = memoryStore();
   const server = createServer({ store, logger: { info() {}, error() {} } });

@@ -23,7 +23,10 @@ export interface ReferenceEntry {
 }
 
 /** Entries for engine authors and for the kit are in the API report only. */
-const LEFT_OUT = /^(?:@tidemark\/(?:core|sql|conformance|cli)|tidemark\/(?:engine|contracts))/;
+const LEFT_OUT: readonly string[] = [
+  ...['@tidemark/core', '@tidemark/core/adapters', '@tidemark/core/engine', '@tidemark/core/portable'],
+  ...['@tidemark/sql', '@tidemark/conformance', '@tidemark/cli', 'tidemark/engine'],
+];
 const SOURCES = ['packages/*/src/**/*.ts'];
 const GUIDES = 'docs/{guide,operations,coming-from}/*.md';
 
@@ -34,7 +37,7 @@ export function readReference(root: string): ReferenceEntry[] {
     root,
     published.map(({ file }) => file),
   );
-  const entries = published.filter(({ specifier }) => !LEFT_OUT.test(specifier));
+  const entries = published.filter(({ specifier }) => !LEFT_OUT.includes(specifier));
   const comments = new Comments(root);
   const examples = readExamples(root, SOURCES);
   const seen = new Set<string>();

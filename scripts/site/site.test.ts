@@ -11,7 +11,7 @@ import { readSurface } from '../api/surface.ts';
 import { ROOT } from '../processes.ts';
 import { renderMarkdown, sectionsOf } from './markdown.ts';
 import { readReference } from './reference.ts';
-import { buildSite } from './site.ts';
+import { buildSite, chaptersOf } from './site.ts';
 
 interface Found {
   title: string;
@@ -54,6 +54,18 @@ describe('the site', () => {
     for (const route of Object.keys(ROUTES)) expect(titles).toContain(route);
     for (const title of ['runs append', 'Pause and resume once', 'RunStore', 'withRetries', 'A run is quarantined'])
       expect(titles).toContain(title);
+  });
+
+  it('has each page in one chapter, and no chapter with a page that does not exist', () => {
+    const chapters = { A: ['README.md', 'a', 'guide/*'], B: ['guide/b'] };
+    const paths = ['README.md', 'docs/a.md', 'docs/guide/b.md', 'docs/guide/c.md'];
+    expect(Object.fromEntries(chaptersOf(paths, chapters))).toEqual({
+      ...{ 'README.md': 'A', 'docs/a.md': 'A', 'docs/guide/b.md': 'B', 'docs/guide/c.md': 'A' },
+    });
+    expect(() => chaptersOf(paths.slice(1), chapters)).toThrow('README.md, which does not exist');
+    expect(() => chaptersOf([...paths, 'docs/d.md'], chapters)).toThrow(
+      'No chapter of the documentation has docs/d.md',
+    );
   });
 
   it('is served at /docs', async () => {

@@ -7,17 +7,41 @@ import { dirname, join, relative } from 'node:path';
 import { escaped, renderMarkdown, sectionsOf } from './markdown.ts';
 import { referencePages } from './reference-pages.ts';
 
-/** The pages of the site by chapter. The first pattern that matches a page decides. */
-const CHAPTERS: readonly [title: string, pattern: RegExp][] = [
-  ['Start', /^(?:README|docs\/(?:install|living-runs|inspector|errors|cli))\.md$/],
-  ['Guides', /^docs\/(?:guide\/|(?:jobs|subscriptions)\.md)/],
-  ['Coming from', /^docs\/coming-from\//],
-  ['Engines', /^docs\/(?:operations\/engines|sqlite|postgres|redis|nats|dynamodb)\.md$/],
-  ['Server and clients', /^docs\/(?:http|http-routes|security|python)\.md$/],
-  ['Operations', /^docs\/(?:operations\/|(?:monitoring|keeping|archive|erasure|encryption|damage|upgrades)\.md)/],
-  ['API reference', /^docs\/reference\//],
-  ['Internals', /./],
-];
+/** The pages of the site by chapter. A name without a folder is a page of `docs/`, and `*` stands for all others there. */
+const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
+  Start: ['README.md', 'install', 'living-runs', 'integrations', 'inspector', 'errors', 'cli'],
+  Guides: ['guide/*', 'jobs', 'subscriptions'],
+  'Coming from': ['coming-from/*'],
+  Engines: ['operations/engines', 'sqlite', 'postgres', 'redis', 'nats', 'dynamodb'],
+  'Server and clients': ['http', 'http-routes', 'security', 'python'],
+  Operations: [
+    ...[
+      'operations/*',
+      'monitoring',
+      'keeping',
+      'archive',
+      's3',
+      'export',
+      'erasure',
+      'encryption',
+      'damage',
+      'upgrades',
+    ],
+  ],
+  'API reference': ['reference/*'],
+  Internals: [
+    ...[
+      'ARCHITECTURE.md',
+      'conformance-kit',
+      'conformance',
+      'hash-chain',
+      'faults/README.md',
+      'rulings',
+      'threat-model',
+    ],
+    'decisions/*',
+  ],
+};
 const PAGES = [
   'README.md',
   'ARCHITECTURE.md',
@@ -41,6 +65,13 @@ interface Page {
   text: string;
 }
 
+interface Site {
+  pages: readonly Page[];
+  /** The title of each page's chapter, by path. */
+  chapters: ReadonlyMap<string, string>;
+  targetOf: (file: string) => string | null;
+}
+
 /**
  * Writes the site to a directory and replaces what it held. The new files are moved there
  * once they are complete, so that a server that starts at the same time finds either the old site or the new one. Returns the number of pages.
@@ -60,7 +91,8 @@ function writeSite(root: string, directory: string): number {
   const assets = globSync(ASSETS, { cwd: root });
   const targetOf = (file: string) => (known.has(file) ? htmlPath(file) : assets.includes(file) ? sitePath(file) : null);
   rmSync(directory, { recursive: true, force: true });
-  for (const page of pages) write(directory, htmlPath(page.path), renderPage(page, pages, targetOf));
+  const site = { pages, chapters: chaptersOf([...known]), targetOf };
+  for (const page of pages) write(directory, htmlPath(page.path), renderPage(page, site));
   for (const asset of assets) {
     mkdirSync(dirname(join(directory, sitePath(asset))), { recursive: true });
     cpSync(join(root, asset), join(directory, sitePath(asset)));
@@ -88,7 +120,7 @@ function htmlPath(path: string): string {
   return path === 'README.md' ? 'index.html' : sitePath(path).replace(/\.md$/, '.html');
 }
 
-function renderPage(page: Page, pages: readonly Page[], targetOf: (file: string) => string | null): string {
+function renderPage(page: Page, { pages, chapters, targetOf }: Site): string {
   const own = htmlPath(page.path);
   const to = (target: string) => relative(dirname(own), target) || target;
   const body = renderMarkdown(page.path, page.text, targetOf).replaceAll(
@@ -110,14 +142,16 @@ function renderPage(page: Page, pages: readonly Page[], targetOf: (file: string)
 <a class="home" href="${to('index.html')}">Tidemark</a>
 <input type="search" placeholder="Search" aria-label="Search the documentation">
 <ul class="results" hidden></ul>
-${CHAPTERS.map(([title], at) =>
-  renderChapter(
-    title,
-    pages.filter((it) => chapterOf(it) === at),
-    page,
-    to,
-  ),
-).join('\n')}
+${Object.keys(CHAPTERS)
+  .map((title) =>
+    renderChapter(
+      title,
+      pages.filter(({ path }) => chapters.get(path) === title),
+      page,
+      to,
+    ),
+  )
+  .join('\n')}
 </nav>
 <main>
 ${body}</main>
@@ -126,8 +160,22 @@ ${body}</main>
 `;
 }
 
-function chapterOf({ path }: Page): number {
-  return CHAPTERS.findIndex(([, pattern]) => pattern.test(path));
+/** Returns the chapter of each page. Throws if a page is in no chapter, or a chapter names a page that does not exist. */
+export function chaptersOf(paths: readonly string[], chapters = CHAPTERS): Map<string, string> {
+  const found = new Map<string, string>();
+  const entries = Object.entries(chapters).flatMap(([title, names]) => names.map((name) => ({ title, name })));
+  // A page that is named belongs there, even if another chapter has all pages of its folder.
+  const isFolder = ({ name }: { name: string }) => name.endsWith('/*');
+  for (const { title, name } of entries.sort((a, b) => Number(isFolder(a)) - Number(isFolder(b)))) {
+    const path = name.endsWith('.md') ? name : `docs/${name}.md`;
+    const named = paths.filter((it) => it === path || (name.endsWith('/*') && dirname(it) === dirname(path)));
+    if (named.length === 0)
+      throw new Error(`The chapter ${title} of the documentation names ${name}, which does not exist`);
+    for (const it of named) if (!found.has(it)) found.set(it, title);
+  }
+  const missing = paths.filter((path) => !found.has(path));
+  if (missing.length > 0) throw new Error(`No chapter of the documentation has ${missing.join(', ')}`);
+  return found;
 }
 
 function renderChapter(title: string, pages: readonly Page[], current: Page, to: (target: string) => string): string {

@@ -18,6 +18,22 @@ async function shown(limit: number, ...lists: ReturnType<typeof listOf>[]) {
   return { items: await Array.fromAsync(upTo(limit, lists, out)), hasMore: notes.length > 0 };
 }
 
+describe('a limit with a filter', () => {
+  const isEven = (it: number) => it % 2 === 0;
+
+  it.each([
+    [1, [1, 3, 5, 6], [6], false],
+    [1, [1, 2, 3, 5, 6], [2], true],
+    [2, [2, 4, 5, 7], [2, 4], false],
+    [5, [1, 3], [], false],
+  ])('of %i over %j shows %j', async (limit, items, kept, hasMore) => {
+    const notes: string[] = [];
+    const out = { note: async (text: string) => void notes.push(text) } as unknown as Output;
+    expect(await Array.fromAsync(upTo(limit, listOf(...items), out, isEven))).toEqual(kept);
+    expect(notes.length > 0).toBe(hasMore);
+  });
+});
+
 describe('a limit', () => {
   it.each([
     [2, [[1, 2, 3], [4]], [1, 2], true],

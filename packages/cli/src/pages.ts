@@ -10,24 +10,30 @@ export const limitOption = withDefault(integer('n', 'maximum number to show', 1)
 
 type FetchPage<T> = (options: PageOptions) => Promise<Page<T>>;
 
-/** Yields the items of a list, or of several lists one after the other, up to a limit for all lists together. */
+/**
+ * Yields the items of a list, or of several lists one after the other, up to a limit for all lists together. Items that
+ * `keep` rejects do not count.
+ */
 export async function* upTo<T>(
   limit: number,
   lists: FetchPage<T> | readonly FetchPage<T>[],
   out: Output,
+  keep?: (item: T) => boolean,
 ): AsyncGenerator<T, void, undefined> {
   let left = limit;
   for (const fetchPage of [lists].flat()) {
     let cursor: string | undefined;
     do {
       // One more item than the limit is read, which shows whether there are more.
-      const size = Math.max(1, Math.min(left, LARGEST_PAGE));
+      const size = keep ? LARGEST_PAGE : Math.max(1, Math.min(left, LARGEST_PAGE));
       const page = await fetchPage({ limit: size, ...(cursor === undefined ? {} : { cursor }) });
-      const isOver = left === 0 && page.items.length > 0;
-      if (!isOver) yield* page.items;
-      left = Math.max(0, left - page.items.length);
+      const items = keep ? page.items.filter(keep) : page.items;
+      yield* items.slice(0, left);
+      const isOver = items.length > left;
+      left = Math.max(0, left - items.length);
       cursor = page.next;
-      if (isOver || (cursor !== undefined && left === 0))
+      // Without a filter, a further page has items that are kept.
+      if (isOver || (keep === undefined && cursor !== undefined && left === 0))
         return out.note(`There are more than ${limit}; use --limit to show more.`);
     } while (cursor !== undefined);
   }

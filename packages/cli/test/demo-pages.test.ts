@@ -1,10 +1,12 @@
 /** Every example of docs/cli.md, and every command on the other pages, works on the demo, which a reader has. */
-import { cpSync, globSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from 'tidemark';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasServers, withRealAddresses } from '../../../scripts/pages/addresses.ts';
 import { blocksOf } from '../../../scripts/pages/blocks.ts';
+import { readersPages } from '../../../scripts/pages/executed.ts';
 import { commands } from '../src/commands/index.ts';
 import { fillDemo } from '../src/demo/fill.ts';
 import { tidemark, words } from './command-line.ts';
@@ -13,13 +15,14 @@ import { writeExampleFiles } from './sample.ts';
 const SLOW = { timeout: 120_000 };
 /** Commands on pages that this test does not run, with the reason. Each must occur on a page. */
 const NOT_RUN: Readonly<Record<string, string>> = {
+  'npm test': 'runs this test',
   'npm ci': 'sets up the clone that the tests run in',
   'docker ': 'needs an engine; scripts/containers/containers.test.ts checks the files and runs the steps of the image',
   'npm install': 'scripts/install/install.test.ts installs the packed packages',
   'npm start': 'packages/cli/test/start.test.ts starts it',
   'npm run fixtures': 'is a step of a release',
   'npx tidemark ': 'scripts/install/install.test.ts runs it in an empty project',
-  'npx tidemark-conformance': 'packages/conformance/src/command.test.ts runs it',
+  'npx tidemark-conformance': 'packages/conformance/src/processes.test.ts starts it',
   'esbuild ': 'scripts/install/install.test.ts bundles a program',
   'redis-cli ': 'shows the keys, which packages/redis/test/layout.test.ts compares',
   'curl ': 'packages/server/test/http.test.ts sends the same request',
@@ -30,12 +33,7 @@ const ENDS_WITH: Readonly<Record<string, number>> = {
   'tidemark checkpoint keygen checkpoint.key': 2,
 };
 const ROOT = join(import.meta.dirname, '../../..');
-const PAGES = globSync(['README.md', 'docs/**/*.md', 'packages/*/README.md'], {
-  cwd: ROOT,
-  exclude: (it) => it === 'api',
-})
-  .filter((path) => path !== 'docs/cli.md')
-  .sort();
+const PAGES = readersPages(ROOT).filter((path) => path !== 'docs/cli.md');
 const LINES = PAGES.flatMap((path) =>
   blocksOf(readFileSync(join(ROOT, path), 'utf8'))
     .filter(({ language }) => language === 'sh')
@@ -91,11 +89,16 @@ function linesOf(code: string): string[] {
 
 describe('a page', SLOW, () => {
   // Commands on a bucket need its server; packages/s3/test runs them on one.
-  const own = LINES.filter(({ command }) => command.startsWith('tidemark ') && !command.includes('s3://'));
+  const own = LINES.filter(
+    ({ command }) => command.startsWith('tidemark ') && !command.includes('s3://') && hasServers(command),
+  );
   it.each(own.map(({ at, command }) => [at, command]))('%s: %s', async (_, command) => {
     process.chdir(freshCopy());
     fresh = undefined;
-    const { code, stderr } = await tidemark(words(command!.slice('tidemark '.length), { ARTIFACT: artifact }));
+    const line = withRealAddresses(command!)
+      .slice('tidemark '.length)
+      .replace(/ > \S+$/, '');
+    const { code, stderr } = await tidemark(words(line, { ARTIFACT: artifact }));
     expect(code, stderr).toBe(ENDS_WITH[command!] ?? 0);
   });
 
@@ -104,5 +107,7 @@ describe('a page', SLOW, () => {
     const prefixes = Object.keys(NOT_RUN);
     expect(others.filter(({ command }) => !prefixes.some((it) => command.startsWith(it)))).toEqual([]);
     expect(prefixes.filter((it) => !others.some(({ command }) => command.startsWith(it)))).toEqual([]);
+    const named = Object.values(NOT_RUN).flatMap((reason) => reason.match(/\S+\.test\.ts/g) ?? []);
+    expect(named.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
   });
 });

@@ -112,6 +112,15 @@ describe('JSON lines', () => {
     writeLines(line(1), line(1, { runId: 'run-2' }), line(1, { runId: 'run-3' }));
     expect((await imported('v1.jsonl --from-run run-2')).report).toMatchObject({ events: 2, imported: 2 });
   });
+
+  it('continue at the first line of a run when the runs are not sorted', async () => {
+    const unsorted = [line(1, { runId: 'run-9' }), line(1, { runId: 'run-5' }), line(2, { runId: 'run-9' })];
+    writeLines(...unsorted, line(1, { runId: 'run-1' }), line(2, { runId: 'run-5' }));
+    expect((await imported('v1.jsonl --from-run run-5')).report).toMatchObject({ runs: 3, events: 4, imported: 4 });
+    expect((await imported('v1.jsonl --from-run run-9')).report).toMatchObject({ imported: 1, duplicates: 4 });
+    const missing = await imported('v1.jsonl --from-run run-7');
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('a run of v1.jsonl')]);
+  });
 });
 
 describe('a table', () => {

@@ -22,7 +22,7 @@ const importV1 = defineCommand({
     environment: withDefault(text('id', 'environment of the imported runs'), 'default'),
     plan: withDefault(text('id', 'plan of the imported runs'), 'default'),
     planVersion: withDefault(text('version', 'version of the plan'), '1'),
-    fromRun: text('id', 'continue with this run: skip runs with lower ids'),
+    fromRun: text('id', 'continue with this run: in a file at its first line; in a table, skip runs with lower ids'),
   },
   examples: [
     { line: 'import v1 v1.jsonl --project shop --plan checkout', shows: '"imported":2' },

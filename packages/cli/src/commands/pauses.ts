@@ -51,11 +51,9 @@ const list = defineCommand({
     const { agents } = await store();
     const session = options.session === undefined ? {} : { sessionId: options.session };
     const until = options.expiring === undefined ? undefined : new Date(Date.now() + options.expiring).toISOString();
-    const pauses = upTo(options.limit, (page) => agents.listPauses({ ...page, ...session }), out);
-    const expiring = async function* () {
-      for await (const pause of pauses) if (until === undefined || pause.expiresAt <= until) yield pause;
-    };
-    await out.list(expiring(), PAUSES, 'No pauses found.');
+    const expires = until === undefined ? undefined : ({ expiresAt }: PauseInfo) => expiresAt <= until;
+    const pauses = upTo(options.limit, (page) => agents.listPauses({ ...page, ...session }), out, expires);
+    await out.list(pauses, PAUSES, 'No pauses found.');
   },
 });
 

@@ -15,7 +15,7 @@ export interface SourceRow {
 
 export interface SourceOptions {
   table: string;
-  /** Reads only this run and runs with higher ids. */
+  /** Starts at this run: at its first line in a file, and in a table also skips runs with lower ids. */
   fromRun?: string;
 }
 
@@ -28,15 +28,19 @@ export function readRows(source: string, options: SourceOptions, io: Io): AsyncI
   return readLines(source, options, io);
 }
 
-async function* readLines(name: string, { fromRun = '' }: SourceOptions, io: Io): AsyncGenerator<SourceRow> {
+/** Lines may be in any order, so that the ids of runs do not show which lines an earlier import has read. */
+async function* readLines(name: string, { fromRun }: SourceOptions, io: Io): AsyncGenerator<SourceRow> {
   const input = name === '-' ? Readable.from(io.stdin) : createReadStream(name);
   let number = 0;
+  let hasStarted = fromRun === undefined;
   for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
     number++;
     if (line.trim() === '') continue;
     const fields = parseLine(line, `${name}:${number}`);
-    if (String(fields.runId ?? fields.run_id) >= fromRun) yield { position: `${name}:${number}`, fields };
+    hasStarted ||= String(fields.runId ?? fields.run_id) === fromRun;
+    if (hasStarted) yield { position: `${name}:${number}`, fields };
   }
+  if (!hasStarted) throw invalidArgument('fromRun', `a run of ${name}`, fromRun);
 }
 
 function parseLine(line: string, position: string): Record<string, unknown> {
