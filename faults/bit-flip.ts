@@ -52,7 +52,7 @@ async function writeOriginal(): Promise<Logs> {
   return logs;
 }
 
-/** Returns a text no part of which occurs elsewhere in the file. */
+/** Returns a string no part of which occurs elsewhere in the file. */
 function textOf(run: number, index: number): string {
   const words = index % LONG_EVERY === 1 ? 500 : 6;
   return Array.from({ length: words }, (_, word) => `<run ${run} event ${index} word ${word}>`).join('');

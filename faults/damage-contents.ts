@@ -14,7 +14,7 @@ export interface Read {
   uncovered?: 'found' | 'between neighbours' | 'not found';
 }
 
-/** Returns a text no part of which occurs elsewhere. */
+/** Returns a string no part of which occurs elsewhere. */
 function textOf(name: string, words: number): string {
   return Array.from({ length: words }, (_, word) => `<${name} ${word}>`).join('');
 }

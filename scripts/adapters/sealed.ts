@@ -7,7 +7,7 @@ const CODEC = encryption({ keys: { now: new Uint8Array(32).fill(7) }, current: '
 
 /** Access to the stored secrets. */
 export interface Stored {
-  /** Reads with a new object of the adapter, and returns a text that contains every secret. */
+  /** Reads with a new object of the adapter, and returns a string that contains every secret. */
   read(): Promise<string>;
 }
 

@@ -76,7 +76,7 @@ function isStatic({ kind }: ts.Modifier): boolean {
   return kind === ts.SyntaxKind.StaticKeyword;
 }
 
-/** Returns the expression that a text is part of, or `undefined` if it is a name and no expression. */
+/** Returns the expression that a string is part of, or `undefined` if it is a name and no expression. */
 function wholeText(node: ts.Node): ts.Node | undefined {
   if (ts.isTemplateHead(node)) return wholeText(node.parent);
   if (ts.isTemplateMiddleOrTemplateTail(node)) return wholeText(node.parent.parent);

@@ -7,7 +7,7 @@ import { type Stress, stressesOf, stressText } from './stress.ts';
 export interface Growth {
   stress: Stress;
   length: number;
-  /** Milliseconds for a text of a quarter of `length` and for one of `length`. */
+  /** Milliseconds for a string of a quarter of `length` and for one of `length`. */
   shortMs: number;
   longMs: number;
 }
@@ -17,7 +17,7 @@ const FACTOR = 4;
 const MOST_RATIO = 8;
 /** Linear patterns take some hundredths of a millisecond for the longest text. A shorter time proves nothing. */
 const LEAST_MS = 1;
-/** Starts very short, so that exponential or cubic growth is detected before a text takes forever. */
+/** Starts very short, so that exponential or cubic growth is detected before a string takes forever. */
 const LENGTHS = [16, 18, 20, 22, 24, 28, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192];
 const RUNS = 5;
 

@@ -4,7 +4,7 @@
  * there.
  */
 
-/** One character of a pattern: a text that it matches, and its minimum number of repetitions. */
+/** One character of a pattern: a string that it matches, and its minimum number of repetitions. */
 interface Atom {
   text: string;
   least: number;
@@ -32,7 +32,7 @@ const ALPHABETS = [
   [...OTHERS, ...WORDS],
 ];
 
-/** Returns a text of about `length` characters. */
+/** Returns a string of about `length` characters. */
 export function stressText({ head, pump, tail }: Stress, length: number): string {
   const room = Math.max(1, length - head.length - tail.length);
   return head + pump.repeat(Math.max(1, Math.floor(room / pump.length))) + tail;

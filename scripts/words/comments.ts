@@ -39,7 +39,8 @@ const LANGUAGES: Record<string, Stretch[]> = {
   sql: [DASHES, BLOCK, ...QUOTED],
   css: [BLOCK, ...QUOTED],
 };
-const SCRIPTS = new Set(['ts', 'tsx', 'js', 'cjs']);
+/** Languages that TypeScript parses. */
+export const SCRIPTS: ReadonlySet<string> = new Set(['ts', 'tsx', 'js', 'cjs']);
 /** The delimiters around the words of a comment line, and the star that continues a block. */
 const DECORATION = /^\s*(?:\/\*+|\/\/+|\*(?!\/)|--\[\[|--+|#+|"""|''')?|(?:\*\/|\]\]|"""|''')\s*$/g;
 
@@ -78,6 +79,35 @@ function newlinesIn(text: string): number {
 
 function proseLines({ text }: Comment, firstLine: number): ProseLine[] {
   return text.split('\n').map((line, at) => ({ line: firstLine + at, text: line.replaceAll(DECORATION, '') }));
+}
+
+/** Functions of test runners whose first argument is a title, also after `.each(…)` and the like. */
+const TITLED_CALLS = new Set(['describe', 'it', 'test']);
+
+/** Returns the titles of tests and the `title` properties of a script, each as a passage. */
+export function titlePassages(path: string, source: string): Passage[] {
+  const file = ts.createSourceFile(path, source, ts.ScriptTarget.Latest, true);
+  const passages: Passage[] = [];
+  const visit = (node: ts.Node): void => {
+    const title = ts.isCallExpression(node)
+      ? TITLED_CALLS.has(calledName(node.expression)) && node.arguments[0]
+      : ts.isPropertyAssignment(node) && node.name.getText(file) === 'title' && node.initializer;
+    if (title && ts.isStringLiteralLike(title)) {
+      const line = file.getLineAndCharacterOfPosition(title.getStart(file)).line + 1;
+      passages.push(...joinLines([{ line, text: title.text }], false));
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return passages;
+}
+
+/** Returns the name of the function that a chain such as `it.skipIf(a).each(b)` starts with. */
+function calledName(called: ts.Expression): string {
+  if (ts.isIdentifier(called)) return called.text;
+  if (ts.isCallExpression(called) || ts.isPropertyAccessExpression(called) || ts.isTaggedTemplateExpression(called))
+    return calledName(ts.isTaggedTemplateExpression(called) ? called.tag : called.expression);
+  return '';
 }
 
 /** Visits every token, because any of them may be preceded by a comment. */

@@ -1,9 +1,9 @@
-/** Finds the avoided phrases in comments and pages. */
+/** Finds the avoided phrases in comments, test titles and pages. */
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { commentPassages, SOURCE_ENDINGS } from './comments.ts';
+import { commentPassages, SCRIPTS, SOURCE_ENDINGS, titlePassages } from './comments.ts';
 import { markdownPassages } from './markdown.ts';
-import { lineAt } from './passages.ts';
+import { lineAt, type Passage } from './passages.ts';
 import { PHRASES } from './phrases.ts';
 
 export interface Offence {
@@ -31,9 +31,15 @@ function within(root: string, path: string): string {
   return statSync(join(root, path)).isDirectory() ? `${path.replace(/\/$/, '')}/**/${FILES}` : path;
 }
 
+function passagesOf(path: string, text: string): Passage[] {
+  if (path.endsWith('.md')) return markdownPassages(text);
+  const titles = SCRIPTS.has(path.slice(path.lastIndexOf('.') + 1)) ? titlePassages(path, text) : [];
+  return [...commentPassages(path, text), ...titles];
+}
+
 /** Returns the offences of one file in order of their lines. */
 export function offencesIn(path: string, text: string): Offence[] {
-  const passages = path.endsWith('.md') ? markdownPassages(text) : commentPassages(path, text);
+  const passages = passagesOf(path, text);
   const offences = passages.flatMap((passage) =>
     PHRASES.filter((phrase) => phrase.in !== 'doc' || passage.isDoc).flatMap(({ pattern, write }) =>
       [...passage.text.matchAll(new RegExp(pattern, `${pattern.flags}g`))].map(({ index, 0: match }) => ({

@@ -8,6 +8,22 @@ import { PHRASES } from './phrases.ts';
 const inComment = (sentence: string) => offencesIn('a.ts', `/** ${sentence} */\nconst a = 1;\n`);
 const textsOf = (path: string, source: string) => commentPassages(path, source).map(({ text }) => text);
 
+describe('titles', () => {
+  it.each([
+    "it('is told nothing', () => {});",
+    "describe.each(all)('a server that is told %s', f);",
+    "test.skipIf(a).each`x`('is told nothing', f);",
+    "const a = { id: 'x', title: 'is told nothing' };",
+  ])('of %s are read', (source) => {
+    expect(offencesIn('a.test.ts', `\n${source}\n`)).toMatchObject([{ line: 2 }]);
+  });
+
+  it.each(["log('is told nothing');", "const a = { name: 'is told nothing' };", "it(title, () => log('is told'));"])(
+    'are not other texts: %s',
+    (source) => expect(offencesIn('a.test.ts', source)).toEqual([]),
+  );
+});
+
 describe('phrases', () => {
   it.each([
     ['The doctor mends the index.'],

@@ -19,7 +19,7 @@ describe.each(Object.keys(ENGINES))('on %s', (engine) => {
     store = engineStore.forTenant(`t-${crypto.randomUUID()}`);
   });
 
-  it('stores an entry once that is sent again, also by another process', async () => {
+  it('stores an entry once when it is retried, also by another process', async () => {
     const [first, second] = [new TidemarkSessionStore(store), new TidemarkSessionStore(store)];
     const untitled: SessionStoreEntry = { type: 'mode', mode: 'plan' };
     await first.append(SESSION, [summaryEntry('a'), untitled]);

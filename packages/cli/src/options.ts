@@ -70,7 +70,7 @@ export function seconds(value: string, summary: string): Option<number | undefin
   });
 }
 
-/** Milliseconds, parsed from a text such as `90s`. */
+/** Milliseconds, parsed from a string such as `90s`. */
 export function duration(value: string, summary: string): Option<number | undefined> {
   return single(value, summary, (it, flag) => checkDuration(it, flag));
 }

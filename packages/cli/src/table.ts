@@ -37,7 +37,7 @@ export function printable(text: string): string {
 const WIDE = /\p{Emoji_Presentation}|\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}/u;
 const NARROW = /^[\x20-\x7e]*$/;
 
-/** Returns the number of terminal columns that a text takes. */
+/** Returns the number of terminal columns that a string takes. */
 function widthOf(text: string): number {
   if (NARROW.test(text)) return text.length;
   let width = 0;

@@ -94,7 +94,7 @@ describe('JSON lines', () => {
   });
 
   it.each([
-    ['a missing key', { idempotencyKey: undefined }, 'idempotencyKey of v1.jsonl:2 must be a text that is not empty'],
+    ['a missing key', { idempotencyKey: undefined }, 'idempotencyKey of v1.jsonl:2 must be a string that is not empty'],
     ['a wrong attempt', { logicalAttemptId: 'two' }, 'logicalAttemptId of v1.jsonl:2'],
     ['a wrong time', { emittedAt: 'yesterday' }, 'emittedAt of v1.jsonl:2 must be a time'],
   ])('with %s are refused by line, also in a dry run', async (_, change, message) => {

@@ -107,7 +107,7 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
     async fail(claim, failure, options) {
       const { to, held } = holding(claim, 'fail');
       const { error, retry, delay, ttl } = checkObject(failure, 'failure');
-      if (typeof error !== 'string') throw invalidArgument('error', 'a text', error ?? null);
+      if (typeof error !== 'string') throw invalidArgument('error', 'a string', error ?? null);
       const members = { ...held, error, retry, delay, ttl: optionalDuration(ttl, 'ttl') };
       return transport.call(post(to, members, transport.writeOf('jobs', 'fail', [claim, failure, options])), options);
     },

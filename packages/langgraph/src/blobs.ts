@@ -72,7 +72,7 @@ export async function readBlobs(kv: KvStore, branch: Branch, refs: Iterable<Blob
   return found;
 }
 
-/** Returns a text that is unique to each blob of a namespace. */
+/** Returns a string that is unique to each blob of a namespace. */
 export function blobId(ref: BlobRef): string {
   return JSON.stringify(ref);
 }

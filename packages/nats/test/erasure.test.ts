@@ -21,7 +21,7 @@ interface Answer {
   message?: { subject: string; hdrs?: string; data?: string };
 }
 
-/** Returns the subjects of messages that contain a text. */
+/** Returns the subjects of messages that contain a string. */
 async function messagesWith(url: string, prefix: string, text: string): Promise<string[]> {
   const found: string[] = [];
   for (const kind of STREAM_KINDS) {

@@ -8,7 +8,7 @@ const TABLES = `
   SELECT oid::regclass::text AS name FROM pg_class
   WHERE relnamespace = 'tidemark'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`;
 
-/** Returns the tables with the number of rows that contain a text. */
+/** Returns the tables with the number of rows that contain a string. */
 async function rowsWith(client: pg.Client, text: string): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
   for (const { name } of (await client.query(TABLES)).rows) {

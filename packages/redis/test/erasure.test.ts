@@ -14,7 +14,7 @@ async function plainClient() {
 
 type Client = Awaited<ReturnType<typeof plainClient>>;
 
-/** Returns the keys whose name or value contains a text. */
+/** Returns the keys whose name or value contains a string. */
 async function keysWith(client: Client, prefix: string, text: string): Promise<string[]> {
   const found: string[] = [];
   for await (const keys of client.scanIterator({ MATCH: `${prefix}:*`, COUNT: 1_000 })) {

@@ -42,7 +42,7 @@ export interface ResealReport {
  */
 export async function resealRecords(store: Store, options: ResealOptions = {}): Promise<ResealReport> {
   const { prefix = '', signal } = options;
-  if (typeof prefix !== 'string') throw invalidArgument('prefix', 'a text', prefix);
+  if (typeof prefix !== 'string') throw invalidArgument('prefix', 'a string', prefix);
   const report = { records: 0, resealed: 0, complete: true };
   for await (const tenantId of tenantsOf(store)) {
     const { kv } = store.forTenant(tenantId);

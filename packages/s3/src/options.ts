@@ -124,5 +124,5 @@ function hasEmptyPart(path: string): boolean {
 
 function checkText(value: unknown, field: string): string | undefined {
   if (value === undefined || (typeof value === 'string' && value !== '')) return value as string | undefined;
-  throw invalidArgument(field, 'a text that is not empty', value);
+  throw invalidArgument(field, 'a string that is not empty', value);
 }

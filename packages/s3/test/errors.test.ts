@@ -84,7 +84,7 @@ describe.skipIf(WITHOUT_S3)('An error of S3 says what to do', () => {
     full.close();
   });
 
-  it('about an expired session, after reading the keys once more', async () => {
+  it('about an expired session, after reading the keys again', async () => {
     proxy.inject({ fault: { status: 400, code: 'ExpiredToken' }, times: 1_000 });
     for (const { code, message } of await errorsOf(options)) {
       expect(code).toBe('STORAGE_ERROR');

@@ -1,4 +1,4 @@
-/** Secrets are found by their shape anywhere in a text, and the search takes linear time. */
+/** Secrets are found by their shape anywhere in a string, and the search takes linear time. */
 import { describe, expect, it } from 'vitest';
 import { redactMember, redactText } from './redaction.ts';
 
@@ -35,7 +35,7 @@ describe('secrets in texts', () => {
     expect(redactText(text)).toBe(text);
   });
 
-  it('are not exposed by cutting a text in the middle of one', () => {
+  it('are not exposed by cutting a string in the middle of one', () => {
     const shown = redactText(`${'word '.repeat(3_273)}postgres://ada:hunter2${'x'.repeat(500)}@db`);
     expect(shown).not.toContain('hunter2');
     expect(shown.length).toBeLessThan(17_000);

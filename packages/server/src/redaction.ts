@@ -78,7 +78,7 @@ function redactKeys(run: string): string {
   return from === 0 ? run : shown.join('') + run.slice(from);
 }
 
-/** Returns where a text begins at the start of a word, or -1. */
+/** Returns where a string begins at the start of a word, or -1. */
 function wordStart(run: string, text: string): number {
   let at = run.indexOf(text);
   while (at >= 0 && !isWordStart(run, at)) at = run.indexOf(text, at + 1);

@@ -54,7 +54,7 @@ export function send(
   return fetch(url, { method, body: text, headers: { 'content-type': 'application/json', ...headers } });
 }
 
-/** Reads a live stream until it contains a text. */
+/** Reads a live stream until it contains a string. */
 export async function readUntil(stream: ReadableStream<Uint8Array>, wanted: string): Promise<string> {
   const reader = stream.getReader();
   const decoder = new TextDecoder();

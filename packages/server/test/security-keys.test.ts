@@ -35,7 +35,7 @@ describe('a key', () => {
     expect(JSON.stringify(await keys.list())).not.toContain(key.split('.')[1]);
   });
 
-  it('is asked for in a text that names the header and the variable, and redacts nothing of them', async () => {
+  it('is asked for in a string that names the header and the variable, and redacts nothing of them', async () => {
     const { url } = await startSecured();
     const { detail } = (await (await fetch(`${url}/v1/runs`)).json()) as { detail: string };
     expect(detail).toMatch(/header Authorization, with the scheme Bearer; .* TIDEMARK_TOKEN$/);

@@ -20,7 +20,7 @@ const ACTORS = [
   'A network attacker',
 ];
 
-/** Returns the table rows of a text, as cells. */
+/** Returns the table rows of a string, as cells. */
 function rowsOf(text: string): string[][] {
   return text
     .split('\n')

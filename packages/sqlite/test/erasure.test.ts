@@ -6,7 +6,7 @@ import { contentsOf, fillTenant } from '../../../faults/tenant-contents.ts';
 import { artifactsDirectory } from '../src/backup.ts';
 import { newPath, openStore } from './fixtures.ts';
 
-/** Returns the rows of all tables that contain a text, as `table: row`. */
+/** Returns the rows of all tables that contain a string, as `table: row`. */
 function rowsWith(path: string, text: string): string[] {
   const database = new DatabaseSync(path, { readOnly: true });
   onTestFinished(() => database.close());

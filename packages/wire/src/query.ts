@@ -57,5 +57,5 @@ function textOf(name: string, value: unknown): string {
     return LISTS.has(name) ? checkId(value, name) : value;
   }
   if (typeof value === 'number' && DURATIONS.has(name)) return String(value);
-  throw invalidArgument(name, 'a text', value);
+  throw invalidArgument(name, 'a string', value);
 }

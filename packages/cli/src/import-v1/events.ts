@@ -23,7 +23,7 @@ export function eventOf({ position, fields }: SourceRow, scope: RunScope): RunEv
   }
   for (const name of REQUIRED) {
     if (typeof event[name] !== 'string' || event[name] === '')
-      throw invalidArgument(`${name} of ${position}`, 'a text that is not empty', event[name]);
+      throw invalidArgument(`${name} of ${position}`, 'a string that is not empty', event[name]);
   }
   if (event.runSeq !== undefined) event.runSeq = Number(event.runSeq);
   event.emittedAt = utc(event.emittedAt as string, position);
@@ -35,7 +35,7 @@ export function eventOf({ position, fields }: SourceRow, scope: RunScope): RunEv
   }
 }
 
-/** SQLite stores JSON as text. If a text is not valid JSON, the text itself is the value. */
+/** SQLite stores JSON as text. If a string is not valid JSON, the text itself is the value. */
 function parsedOr(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -88,5 +88,5 @@ export function httpPauses(transport: Transport, { documentBytes }: StoreLimits)
  * secret.
  */
 function checkToken(token: unknown): void {
-  if (typeof token !== 'string') throw invalidArgument('token', 'a text');
+  if (typeof token !== 'string') throw invalidArgument('token', 'a string');
 }

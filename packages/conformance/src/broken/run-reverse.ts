@@ -1,4 +1,4 @@
-/** Broken reads of runs backwards and between two sequences. */
+/** Stores that break reverse reads and reads of a range of sequences. */
 import type { FetchOptions, RunStore } from '@tidemark/core';
 import { isTidemarkError } from '@tidemark/core';
 import { type BrokenStore, broken, type Overrides } from './wrap.ts';
@@ -21,7 +21,7 @@ export const BROKEN_RUN_REVERSE: readonly BrokenStore[] = [
   ),
   broken(
     'damage-ends-backwards-reads',
-    'returns no events where reading backwards meets damage',
+    'returns no events when a reverse read reaches damage',
     'runs/damage-read-backwards',
     () => ({
       runs: (runs) => ({

@@ -277,7 +277,7 @@ export const CLOSING_CASES: readonly ConformanceCase[] = [
   }),
   generalCase({
     id: 'general/views-never-widen',
-    title: 'a view of a tenant gives itself again, and never a view of another tenant',
+    title: 'a tenant view opens its own tenant and refuses any other',
     proves: ['GEN-10'],
     async run(bench) {
       const { tenant, tenantId } = bench;

@@ -6,12 +6,12 @@ import { sha256Hex } from '../hash.ts';
 
 /** The maximum length of a segment. Five segments and the name of an adapter fit into a key. */
 const MAX_SEGMENT = 90;
-/** The number of hex digits (160 bits) of a hash that replaces a text. */
+/** The number of hex digits (160 bits) of a hash that replaces a string. */
 const HASH_DIGITS = 40;
 
 /**
- * Encodes a text as a segment of a key. Letters, digits, `-` and `_` are kept; every other UTF-16 unit becomes `=` and
- * four hex digits. A text that is too long becomes `~` and its hash, so the caller must store the text if it is needed
+ * Encodes a string as a segment of a key. Letters, digits, `-` and `_` are kept; every other UTF-16 unit becomes `=` and
+ * four hex digits. A string that is too long becomes `~` and its hash, so the caller must store the text if it is needed
  * later.
  */
 export function keySegment(text: string): string {

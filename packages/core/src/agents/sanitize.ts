@@ -21,7 +21,7 @@ const CUT_KEY = '__truncated__';
 
 /**
  * Limits to try in order until the JSON text fits: texts shrink first, structure last. The last step cannot exceed 8 ×
- * (a key and a text of 64 code points, 4 bytes each), so it always fits.
+ * (a key and a string of 64 code points, 4 bytes each), so it always fits.
  */
 const STEPS: readonly Limits[] = [
   STEERING_LIMITS,
@@ -42,7 +42,7 @@ const HOSTILE = /(?![\t\n\r])[\p{Cc}\u202A-\u202E\u2066-\u2069\u{E0000}-\u{E007F
 
 /**
  * Reduces a payload to `STEERING_LIMITS`. Removes control, bidirectional and tag characters from texts. Marks what it
- * truncates: a text ends with `…[truncated]`, a list has it as its last item, an object has `__truncated__: true`.
+ * truncates: a string ends with `…[truncated]`, a list has it as its last item, an object has `__truncated__: true`.
  */
 export function sanitizeSteering(payload: JsonObject): JsonObject;
 export function sanitizeSteering(payload: JsonValue): JsonValue;
@@ -113,7 +113,7 @@ function cleanText(text: string): string {
   return text.toWellFormed().replace(HOSTILE, '');
 }
 
-/** Truncates a text to a number of code points, including the mark. */
+/** Truncates a string to a number of code points, including the mark. */
 function cut(text: string, most: number, mark: string): string {
   if (text.length <= most) return text;
   // A code point has at most two code units, so this slice is enough, however long the text is.

@@ -40,7 +40,7 @@ describe('HashedChunks', () => {
     );
   });
 
-  it.each([['text'], [[1, 2]], [7], [new ArrayBuffer(2)]])('refuses pieces that are no bytes: %j', async (piece) => {
+  it.each([['text'], [[1, 2]], [7], [new ArrayBuffer(2)]])('refuses pieces that are not bytes: %j', async (piece) => {
     const { artifacts } = memoryStore();
     const stream = (async function* () {
       yield piece as unknown as Uint8Array;

@@ -1,4 +1,4 @@
-/** Returns the length of a text in UTF-8 bytes. Also works where `Buffer` does not exist. */
+/** Returns the length of a string in UTF-8 bytes. Also works where `Buffer` does not exist. */
 const { Buffer } = globalThis;
 
 export const byteLength: (text: string) => number = Buffer

@@ -110,7 +110,7 @@ describe('checkTime', () => {
     );
   });
 
-  it('refuses what is no text, also what would read as a time', () => {
+  it('refuses values that are not strings, also those that would read as a time', () => {
     for (const value of [undefined, null, 0, new Date(), [at('2026-01-01')]])
       expect(() => checkTime(value, 'it')).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', field: 'it' }));
   });
@@ -136,7 +136,7 @@ describe('checkDuration', () => {
         expect.objectContaining({
           code: 'INVALID_ARGUMENT',
           field: 'it',
-          rule: "whole milliseconds from 1 to 100 years, or a text such as '90s' or '1h'",
+          rule: "whole milliseconds from 1 to 100 years, or a string such as '90s' or '1h'",
         }),
       );
     },

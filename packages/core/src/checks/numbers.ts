@@ -9,13 +9,13 @@ export function checkInteger(value: unknown, field: string, min: number, max = N
   throw invalidArgument(field, rule, value ?? null);
 }
 
-/** Part of some bytes: from `start`, inclusive, to `end`, exclusive. */
+/** A range of bytes: from `start`, inclusive, to `end`, exclusive. */
 export interface ByteRange {
   start: number;
   end: number;
 }
 
-/** Returns the requested part of some bytes: two integers, `end` not before `start`. Absent means everything. */
+/** Returns the requested range of bytes, by default all. Throws `INVALID_ARGUMENT` if `end` is before `start`. */
 export function checkByteRange(range: { start?: number; end?: number } | undefined): ByteRange {
   const start = range?.start === undefined ? 0 : checkInteger(range.start, 'start', 0);
   const end = range?.end === undefined ? Number.MAX_SAFE_INTEGER : checkInteger(range.end, 'end', start);
@@ -70,7 +70,7 @@ export function checkDuration(value: unknown, field: string): number {
   if (Number.isSafeInteger(ms) && (ms as number) >= 1 && (ms as number) <= MAX_DURATION_MS) return ms as number;
   throw invalidArgument(
     field,
-    "whole milliseconds from 1 to 100 years, or a text such as '90s' or '1h'",
+    "whole milliseconds from 1 to 100 years, or a string such as '90s' or '1h'",
     value ?? null,
   );
 }

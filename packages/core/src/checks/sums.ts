@@ -51,7 +51,7 @@ export function sumBytes(bytes: Uint8Array, from: number): number {
   return ~sum;
 }
 
-/** Continues a sum with the UTF-8 bytes of a text. */
+/** Continues a sum with the UTF-8 bytes of a string. */
 export function sumText(text: string, from: number): number {
   return crc32(text, from >>> 0) | 0;
 }

@@ -64,7 +64,7 @@ describe('withUrlOptions', () => {
     refused('redis://u:p?q=r@h?schema=app', '');
   });
 
-  it('returns options without a text as URL as they are, for the check of the URL', () => {
+  it('returns options without a string as URL as they are, for the check of the URL', () => {
     const options = { url: 7 as unknown as string };
     expect(withUrlOptions(options, READINGS)).toBe(options);
     expect(withUrlOptions({ url: undefined as unknown as string }, READINGS)).toEqual({ url: undefined });

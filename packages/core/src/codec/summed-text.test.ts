@@ -6,7 +6,7 @@ import { checkedJson, checkedText, hasSum, withSum } from './summed-text.ts';
 const CONTEXT: PayloadContext = { tenantId: 'acme', kind: 'memory', owner: 'key' };
 const TEXT = '{"a":1}';
 
-describe('a text with a sum', () => {
+describe('a string with a sum', () => {
   it('is distinguished from one without', () => {
     expect(hasSum(TEXT)).toBe(false);
     expect(hasSum(withSum(TEXT, CONTEXT, ''))).toBe(true);

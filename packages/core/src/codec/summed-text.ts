@@ -59,7 +59,7 @@ export function hasSum(stored: string): boolean {
   return trailingSpace(stored) > 0;
 }
 
-/** Parses a text. Throws `CORRUPT_VALUE` if it is not JSON, which is the only sign of damage if there is no sum. */
+/** Parses a string. Throws `CORRUPT_VALUE` if it is not JSON, which is the only sign of damage if there is no sum. */
 export function checkedJson<T>(text: string, context: PayloadContext): T {
   try {
     return decodeJson<T>(text);

@@ -171,7 +171,7 @@ export interface PauseInfo {
   leaseUntil?: string;
   sessionId?: string;
   taskId?: string;
-  /** The `reason` of the payload, if it is a text. */
+  /** The `reason` of the payload, if it is a string. */
   reason?: string;
 }
 

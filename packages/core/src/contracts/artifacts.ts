@@ -95,7 +95,7 @@ export interface ArtifactStore {
    */
   putBytes(bytes: Uint8Array, options?: PutArtifactOptions): Promise<ArtifactRef>;
   /**
-   * Stores a text as UTF-8 and returns its reference, as `putBytes` does. The type defaults to `text/plain`.
+   * Stores a string as UTF-8 and returns its reference, as `putBytes` does. The type defaults to `text/plain`.
    *
    * @throws `PAYLOAD_TOO_LARGE`, `LIMIT_EXCEEDED`.
    *

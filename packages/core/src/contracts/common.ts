@@ -33,7 +33,7 @@ export interface PageOptions extends CallOptions {
   limit?: number;
 }
 
-/** Milliseconds, or a text such as `'250ms'`, `'90s'`, `'15m'`, `'1h'`, `'7d'`. */
+/** Milliseconds, or a string such as `'250ms'`, `'90s'`, `'15m'`, `'1h'`, `'7d'`. */
 export type Duration = number | string;
 
 /** A JSON value. */

@@ -334,7 +334,7 @@ function describe(received: unknown): string {
   return `, not a value of type ${Array.isArray(received) ? 'array' : typeof received}`;
 }
 
-/** Hides the rest of a text that may contain a password. `invalidUrl` shows the harmless parts of a URL. */
+/** Hides the rest of a string that may contain a password. `invalidUrl` shows the harmless parts of a URL. */
 function withoutSecrets(text: string): string {
   const colon = text.indexOf(':');
   return colon >= 0 && /:\/\/|[@?]/.test(text.slice(colon)) ? `${text.slice(0, colon + 1)}***` : text;

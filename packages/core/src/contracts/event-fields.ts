@@ -12,7 +12,7 @@ export interface EventField {
    */
   part: 'run' | 'body' | 'store';
   /**
-   * `id` is a text of at most 512 bytes, `time` an RFC 3339 text, `object` a JSON object, `instant` a time that engines
+   * `id` is a string of at most 512 bytes, `time` an RFC 3339 text, `object` a JSON object, `instant` a time that engines
    * store in milliseconds.
    */
   type: 'uuid' | 'id' | 'time' | 'integer' | 'object' | 'instant' | 'digest' | 'redaction';

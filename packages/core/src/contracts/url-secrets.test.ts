@@ -58,7 +58,7 @@ describe.each(Object.entries(FORMS))('a secret in %s', (_, form) => {
   });
 });
 
-describe('a secret in a text', () => {
+describe('a secret in a string', () => {
   const forms = Object.entries(FORMS).filter(([where]) => !/slashes|no scheme|query of a file/.test(where));
   it.each(forms)('with a URL that has it in %s is not shown', (_, form) => {
     fc.assert(
@@ -95,7 +95,7 @@ describe('a harmless part of a URL', () => {
     expect(shownUrl(url)).toBe(shown);
   });
 
-  it('is shown in a text', () => {
+  it('is shown in a string', () => {
     const text = 'GET http://127.0.0.1:7420: refused; see https://tidemark.example.com/errors.';
     expect(hideUrlSecrets(text)).toBe(text);
     for (const line of [

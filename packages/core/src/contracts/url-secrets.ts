@@ -75,7 +75,7 @@ export function holdsSecret(url: string): boolean {
   return shownUrl(url).includes(HIDDEN);
 }
 
-/** Returns a text with the secrets of all its URLs hidden. Takes linear time. */
+/** Returns a string with the secrets of all its URLs hidden. Takes linear time. */
 export function hideUrlSecrets(text: string): string {
   const pieces: string[] = [];
   let from = 0;

@@ -115,7 +115,7 @@ export function checkStep(value: unknown): { currentStep: number; stepCount?: nu
 /** Returns a non-empty text that fits a field, or `null` when absent. */
 export function checkReference(value: unknown, field: string, maxBytes: number): string | null {
   if (value === undefined || value === null) return null;
-  if (typeof value !== 'string' || value === '') throw invalidArgument(field, 'a text that is not empty', value);
+  if (typeof value !== 'string' || value === '') throw invalidArgument(field, 'a string that is not empty', value);
   encodeValue(value, field, maxBytes);
   return value;
 }

@@ -49,7 +49,7 @@ export function mayMove(state: JobState, name: JobMoveName): boolean {
   return from.includes(state);
 }
 
-/** Whether a text is a job state. */
+/** Whether a string is a job state. */
 export function isJobState(text: string | null): text is JobState {
   return text !== null && (JOB_STATES as readonly string[]).includes(text);
 }

@@ -39,7 +39,7 @@ export function versionPrefix(name: string, version: number): string {
   return `${PREFIX}.${name}.${version}.`;
 }
 
-/** Returns a text above all keys of a version and below all keys of the next: `/` follows `.` in byte order. */
+/** Returns a string above all keys of a version and below all keys of the next: `/` follows `.` in byte order. */
 export function afterVersion(name: string, version: string): string {
   return `${statesPrefix(name)}${version}/`;
 }

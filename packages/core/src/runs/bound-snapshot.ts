@@ -1,6 +1,6 @@
 /**
  * Stored snapshots are bound to the history they were folded from: the stored text ends with the chain link at the
- * snapshot's sequence and a checksum over everything that was stored. A text that was changed by hand, damaged on disk
+ * snapshot's sequence and a checksum over everything that was stored. A string that was changed by hand, damaged on disk
  * or written without the binding is not used.
  */
 import { decodeJson } from '../checks/json.ts';

@@ -69,7 +69,7 @@ describe('hash chain, format 1 (RUN-17)', () => {
     ['an altered payload', ([a, b, c]) => [{ ...a!, payload: '{"by":"eve"}' }, b!, c!]],
     ['an altered type', ([a, b, c]) => [a!, { ...b!, eventType: 'StepSkipped' }, c!]],
     [
-      'a text moved from one field to the next',
+      'a string moved from one field to the next',
       ([a, b, c]) => [{ ...a!, projectId: 'shopp', environmentId: 'rod' }, b!, c!],
     ],
     ['a missing event', ([a, , c]) => [a!, c!]],

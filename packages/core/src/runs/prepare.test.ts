@@ -47,7 +47,7 @@ describe('a stored event', () => {
     expect(() => read()).toThrow(TidemarkError);
   });
 
-  it('passes on errors that are no damage', async () => {
+  it('passes on errors that are not damage', async () => {
     const failing = new StoreContext({
       codec: {
         encrypts: false,

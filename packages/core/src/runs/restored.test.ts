@@ -79,11 +79,16 @@ describe('restored parts', () => {
     ['another time in the extra fields', { extra: '{"persistedAt":"x"}' }, 'INVALID_ARGUMENT', 'extra.persistedAt'],
     ['large extra fields', { extra: `{"a":"${'x'.repeat(70_000)}"}` }, 'INVALID_ARGUMENT', 'extra'],
     ['large labels', { extra: `{"labels":{"a":"${'x'.repeat(600)}"}}` }, 'INVALID_ARGUMENT', 'labels.a'],
-    ['a label that is not a text', { extra: '{"labels":{"a":1}}' }, 'INVALID_ARGUMENT', 'labels.a'],
+    ['a label that is not a string', { extra: '{"labels":{"a":1}}' }, 'INVALID_ARGUMENT', 'labels.a'],
     ['a parent that is not an id', { extra: '{"parentRunId":null}' }, 'INVALID_ARGUMENT', 'parentRunId'],
-    ['a trace that is not a text', { extra: '{"traceparent":5}' }, 'INVALID_ARGUMENT', 'traceparent'],
+    ['a trace that is not a string', { extra: '{"traceparent":5}' }, 'INVALID_ARGUMENT', 'traceparent'],
     ['an empty trace', { extra: '{"traceparent":""}' }, 'INVALID_ARGUMENT', 'traceparent'],
-    ['an adapter version that is not a text', { extra: '{"adapterVersion":[]}' }, 'INVALID_ARGUMENT', 'adapterVersion'],
+    [
+      'an adapter version that is not a string',
+      { extra: '{"adapterVersion":[]}' },
+      'INVALID_ARGUMENT',
+      'adapterVersion',
+    ],
     ['a run event with a step', { eventType: 'RunStarted', stepId: 's' }, 'INVALID_ARGUMENT', 'stepId'],
   ])('are refused: %s', (_, event, code, field) => {
     expect(() => restore(part(event))).toThrow(refused(code, field));

@@ -29,7 +29,7 @@ export function formsOf(value: WireBytes): Form[] {
   return [...fitting, 'text', 'hex', 'base64'];
 }
 
-/** Parses a text as a JSON object or array; returns `undefined` for anything else. */
+/** Parses a string as a JSON object or array; returns `undefined` for anything else. */
 export function jsonOf(text: string): object | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {

@@ -1,7 +1,7 @@
 /** The command line that does the same as a button, to paste into a terminal. */
 import { CopyButton } from './copy.tsx';
 
-/** Quotes a text for the shell if necessary. */
+/** Quotes a string for the shell if necessary. */
 export function quoted(text: string): string {
   return /^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -35,7 +35,7 @@ export async function copyText(text: string, what: string): Promise<void> {
   }
 }
 
-/** A button that copies a text; `what` describes the text. */
+/** A button that copies a string; `what` describes the text. */
 export function CopyButton({
   text,
   what,

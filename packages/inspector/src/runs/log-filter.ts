@@ -4,7 +4,7 @@ import { route } from '../shell/router.ts';
 import { isFailure } from './event-kinds.ts';
 
 export interface LogFilter {
-  /** A text to find, or a pattern between slashes: `/time(d )?out/`. */
+  /** A string to find, or a pattern between slashes: `/time(d )?out/`. */
   text: string;
   type: string;
   step: string;

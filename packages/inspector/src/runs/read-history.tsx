@@ -9,7 +9,7 @@ interface ReadHistoryProps {
   head: number;
   /** Why the events are read, as text for the button. */
   purpose: string;
-  /** A text that describes what is shown until the events have been read. */
+  /** A string that describes what is shown until the events have been read. */
   meanwhile: string;
 }
 

@@ -29,7 +29,7 @@ export interface Commit {
   carried?: readonly string[];
 }
 
-/** Whether a text fits in the headers. A longer text is stored in the body. */
+/** Whether a string fits in the headers. A longer text is stored in the body. */
 function fits(text: string): boolean {
   return text.length < LARGEST_HEADERS / 3;
 }

@@ -85,7 +85,7 @@ function withoutArchive(problem: Problem): Problem {
 }
 
 /**
- * The maximum length of a text. Longer texts contain names and values from the caller, and their beginning is enough to
+ * The maximum length of a string. Longer texts contain names and values from the caller, and their beginning is enough to
  * identify them.
  */
 const MOST_CHARACTERS = 2_048;

@@ -5,7 +5,7 @@ export function lifeOfAppend(text: string): number | 'new' {
   return /^-?\d{1,15}$/.test(text) ? Number(text) : (text as 'new');
 }
 
-/** Returns the life in the form that a read takes. The store refuses a text that is not a number. */
+/** Returns the life in the form that a read takes. The store refuses a string that is not a number. */
 export function lifeOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : (lifeOfAppend(text) as number);
 }

@@ -27,7 +27,7 @@ export const STORING_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/text-comes-back',
-    title: 'A text is stored as its UTF-8 bytes',
+    title: 'A string is stored as its UTF-8 bytes',
     proves: ['000 artifact_store', 'AGT-11'],
     async run(bench) {
       const ref = await bench.tenant.artifacts.putText(TEXT);

@@ -94,14 +94,14 @@ export const ARGUMENT_CASES: readonly ConformanceCase[] = [
       const state = await expectCode('INVALID_ARGUMENT', 'a held job is not due', () =>
         jobs.recover({ ...known, reason: 'due' }),
       );
-      expectEqual(state.field, 'overdue.job.state', 'the error states what does not fit');
+      expectEqual(state.field, 'overdue.job.state', 'the error names the field');
       expectEqual(await seen(bench, 'job'), before, 'the job is unchanged');
       expectEqual((await kv.scanPage('gbe.state.tasks.')).items.length, 1, 'no other job was created');
     },
   }),
   jobsCase({
     id: 'jobs/wrong-waits',
-    title: 'an invalid time to park, job to wake or option to take expired leases is refused, and nothing is written',
+    title: 'refuses an invalid park time, job to wake or option for expired leases, and writes nothing',
     proves: ['GEN-2', 'KV-7'],
     async run(bench) {
       const current = await held(bench, 'job');

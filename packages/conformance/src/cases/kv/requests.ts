@@ -9,7 +9,7 @@ import { upTo } from '../iterate.ts';
 import { readTexts } from './fields.ts';
 
 const SHORT_MS = 60;
-/** More requests than a record has to remember itself. */
+/** More requests than a record stores itself. */
 const MANY = 60;
 
 /** Ids that contain each other, or that look like lists of ids. */
@@ -120,7 +120,7 @@ export const REQUEST_CASES: readonly ConformanceCase[] = [
       expectEqual(
         [await removeMissing(), await kv.get('missing')],
         [true, null],
-        'a delete without effect can be retried until it has one',
+        'a delete that found nothing is applied when it is retried',
       );
       for (const requestId of ['', 7 as never]) {
         await expectCode('INVALID_ARGUMENT', 'an invalid request id of a delete is refused', () =>
