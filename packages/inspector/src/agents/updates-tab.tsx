@@ -102,7 +102,9 @@ function UpdateCells({ update }: { update: StateUpdate | undefined }) {
       <span role="gridcell" class="quiet" title={update.taskId}>
         {update.taskId}
       </span>
-      <span role="gridcell">{wordsOf(update.content)}</span>
+      <span role="gridcell" class="summary">
+        {wordsOf(update.content)}
+      </span>
     </>
   );
 }
