@@ -29,8 +29,8 @@ const MODULES = [
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'postgres://app:secret@': 'packages/postgres/test/rls.test.ts',
   'registerConformance(': 'packages/conformance/src/memory.test.ts',
-  's3://acme-artifacts/app': 'packages/s3/test/open.test.ts',
-  's3://bucket/prefix': 'packages/s3/test/open.test.ts',
+  'postgres://db/app': 'packages/s3/test/open.test.ts',
+  's3://bucket/prefix': 'packages/tidemark/test/hybrid-aws.test.ts',
   'redis://a:7000,b:7000': 'packages/redis/test/cluster.test.ts',
 };
 const elsewhere = Object.keys(ELSEWHERE);

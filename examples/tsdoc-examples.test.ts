@@ -8,6 +8,7 @@ import * as core from '@tidemark/core';
 import * as engine from '@tidemark/core/engine';
 import * as runtime from '@tidemark/runtime';
 import * as server from '@tidemark/server';
+import * as scopes from '@tidemark/server/scopes';
 import * as sqlite from '@tidemark/sqlite';
 import * as tidemark from 'tidemark';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -27,6 +28,7 @@ const MODULES = {
   '@tidemark/core': core,
   '@tidemark/runtime': runtime,
   '@tidemark/server': server,
+  '@tidemark/server/scopes': scopes,
   '@tidemark/client': client,
   '@tidemark/client/slim': slim,
   '@tidemark/sqlite': sqlite,

@@ -10,6 +10,8 @@ import { type Example, readExamples } from '../tsdoc/examples.ts';
 /** An entry of the reference. */
 export interface ReferenceEntry {
   name: string;
+  /** The source file that declares it. */
+  file: string;
   /** The module to import it from, the first that exports it. */
   specifier: string;
   isType: boolean;
@@ -22,10 +24,10 @@ export interface ReferenceEntry {
   examples: Shown[];
 }
 
-/** Entries for engine authors and for the kit are in the API report only. */
-const LEFT_OUT: readonly string[] = [
+/** Modules for engine authors and for the kit, and the types of all other modules, are in the API report only. */
+export const LEFT_OUT: readonly string[] = [
   ...['@tidemark/core', '@tidemark/core/adapters', '@tidemark/core/engine', '@tidemark/core/portable'],
-  ...['@tidemark/sql', '@tidemark/conformance', '@tidemark/cli', 'tidemark/engine'],
+  ...['@tidemark/sql', '@tidemark/conformance', '@tidemark/cli', 'tidemark/engine', 'tidemark/contracts'],
 ];
 const SOURCES = ['packages/*/src/**/*.ts'];
 const GUIDES = 'docs/{guide,operations,coming-from}/*.md';
@@ -48,7 +50,7 @@ export function readReference(root: string): ReferenceEntry[] {
       if (seen.has(id)) continue;
       seen.add(id);
       found.push({
-        ...{ name: name.name, specifier, isType: name.isType, declaration: name.declaration },
+        ...{ name: name.name, file: name.file, specifier, isType: name.isType, declaration: name.declaration },
         ...comments.of(name),
         examples: [],
       });

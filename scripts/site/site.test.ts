@@ -10,7 +10,7 @@ import { publishedEntries } from '../api/entries.ts';
 import { readSurface } from '../api/surface.ts';
 import { ROOT } from '../processes.ts';
 import { renderMarkdown, sectionsOf } from './markdown.ts';
-import { readReference } from './reference.ts';
+import { LEFT_OUT, readReference } from './reference.ts';
 import { buildSite, chaptersOf } from './site.ts';
 
 interface Found {
@@ -91,19 +91,40 @@ describe('the site', () => {
 });
 
 describe('the reference', () => {
-  it('has an entry with a comment and an example for each name of tidemark', { timeout: SLOW }, () => {
+  it('has an entry with a comment and an example for each exported name of each module', { timeout: SLOW }, () => {
     const published = publishedEntries(ROOT);
     const surface = readSurface(
       ROOT,
       published.map(({ file }) => file),
     );
-    const entries = new Map(readReference(ROOT).map((entry) => [entry.name, entry]));
-    for (const specifier of ['tidemark', 'tidemark/chain', 'tidemark/codec', 'tidemark/testing']) {
-      const { file } = published.find((entry) => entry.specifier === specifier)!;
-      for (const { name } of surface.get(file)!) {
-        expect(entries.get(name)?.comment, name).toMatch(/./);
-        expect(entries.get(name)?.examples.length, name).toBeGreaterThan(0);
+    const entries = new Map(readReference(ROOT).map((entry) => [`${entry.file}#${entry.name}`, entry]));
+    const specifiers = published.map(({ specifier }) => specifier);
+    expect(LEFT_OUT.filter((it) => !specifiers.includes(it))).toEqual([]);
+    for (const { specifier, file } of published.filter((entry) => !LEFT_OUT.includes(entry.specifier))) {
+      for (const { name, file: declaredIn } of surface.get(file)!) {
+        const entry = entries.get(`${declaredIn}#${name}`);
+        expect.soft(entry?.comment ?? '', `comment of ${specifier} ${name}`).toMatch(/./);
+        expect.soft(entry?.examples.length, `examples of ${specifier} ${name}`).toBeGreaterThan(0);
       }
+    }
+  });
+
+  it('has a page per module, whose name does not hide that of another module', () => {
+    const pages = globSync('reference/*.html', { cwd: directory });
+    for (const name of ['tidemark', 'client', 'client-slim', 'sqlite', 'server', 'runtime'])
+      expect(pages).toContain(`reference/${name}.html`);
+  });
+
+  it('has a description and an example for each route', () => {
+    const page = readFileSync(join(ROOT, 'docs/http-routes.md'), 'utf8');
+    const sections = new Map(
+      page.split(/^#+ /m).map((section) => [section.split('\n')[0]!.replaceAll('`', ''), section]),
+    );
+    for (const route of Object.keys(ROUTES)) {
+      const [, description = '', example = ''] =
+        /\n\n(.+?)\n[\s\S]*?```sh\n([\s\S]*?)```/.exec(sections.get(route) ?? '') ?? [];
+      expect.soft(description, route).toMatch(/\w/);
+      expect.soft(example, route).toMatch(/^curl /);
     }
   });
 });

@@ -9,6 +9,12 @@ export { type HttpOptions, httpStore } from './store.ts';
  *
  * @throws `INVALID_ARGUMENT` for a codec: ignoring the codec would send payloads unencrypted. Also the errors of
  *   `httpStore`.
+ *
+ * @example
+ * import { openUrl } from '@tidemark/client';
+ *
+ * const store = await openUrl('http://127.0.0.1:7420', {});
+ * await store.close();
  */
 export function openUrl(url: string, options: Omit<HttpOptions, 'url'> & { codec?: unknown }): Promise<Store> {
   if (options.codec !== undefined)

@@ -2,6 +2,7 @@
 import { invalidArgument, type StoreOptions } from '@tidemark/core';
 import { checkInteger, invalidUrl, type UrlReadings, withUrlOptions } from '@tidemark/core/engine';
 
+/** Options of `dynamodbStore`. */
 export interface DynamoDbOptions extends StoreOptions {
   /**
    * `dynamodb://region/prefix`. The tables are `prefix-log` and `prefix-records`. The query may contain the options

@@ -40,7 +40,14 @@ export async function dynamodbStore(options: string | DynamoDbOptions): Promise<
   return openMetered(typeof options === 'string' ? { url: options } : options);
 }
 
-/** Opens a store by URL, for `open('dynamodb://…')`. */
+/**
+ * Opens a store by URL, for `open('dynamodb://…')`.
+ *
+ * @example
+ * import { openUrl } from '@tidemark/dynamodb';
+ *
+ * const store = await openUrl('dynamodb://eu-west-1/app', {});
+ */
 export function openUrl(url: string, options: Omit<DynamoDbOptions, 'url'>): Promise<Store> {
   return dynamodbStore({ ...options, url });
 }

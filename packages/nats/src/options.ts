@@ -3,6 +3,7 @@ import type { Authenticator, TlsOptions } from '@nats-io/nats-core';
 import { invalidArgument, type StoreOptions } from '@tidemark/core';
 import { checkInteger, invalidUrl, type UrlReadings } from '@tidemark/core/engine';
 
+/** Options of `natsStore`. */
 export interface NatsOptions extends StoreOptions {
   /**
    * `nats://user:password@host:port`, or `tls://` for servers that must offer TLS. Separate several servers of a

@@ -68,7 +68,14 @@ export async function natsStore(options: string | NatsOptions): Promise<Store> {
   }
 }
 
-/** Opens a store by URL, for `open('nats://…')`. */
+/**
+ * Opens a store by URL, for `open('nats://…')`.
+ *
+ * @example
+ * import { openUrl } from '@tidemark/nats';
+ *
+ * const store = await openUrl('nats://localhost:4222', {});
+ */
 export function openUrl(url: string, options: Omit<NatsOptions, 'url'>): Promise<Store> {
   return natsStore({ ...options, url });
 }

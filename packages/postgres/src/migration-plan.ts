@@ -4,6 +4,7 @@ import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions, URL_OPTIONS } from '
 import { Dialect } from './sql.ts';
 import { TEXTS } from './text-files.ts';
 
+/** A numbered change of the tables, with its SQL. */
 export interface Migration {
   version: number;
   name: string;
@@ -12,7 +13,12 @@ export interface Migration {
   oldestReader: number;
 }
 
-/** The options that decide the shape of the tables. */
+/**
+ * The options that decide the shape of the tables.
+ *
+ * @example
+ * console.log(planMigrations({ rowLevelSecurity: true }).map(({ version }) => version));
+ */
 export type MigrationOptions = Pick<
   PostgresOptions,
   'schema' | 'partitions' | 'rowLevelSecurity' | 'payloadIndex' | 'updateIndex' | 'upgrade'
@@ -25,7 +31,13 @@ export const OPTIONAL: Record<number, keyof MigrationOptions> = {
   1003: 'updateIndex',
 };
 
-/** A migration, and when it was applied to a schema: RFC 3339, or `null`. */
+/**
+ * A migration, and when it was applied to a schema: RFC 3339, or `null`.
+ *
+ * @example
+ * for (const { version, name, appliedAt } of await migrationStatus({ url: 'postgres://localhost/app' }))
+ *   console.log(version, name, appliedAt ?? 'missing');
+ */
 export interface MigrationState {
   version: number;
   name: string;
@@ -85,7 +97,14 @@ function withPartitions(sql: string, partitions: number | undefined): string {
     .join(';');
 }
 
-/** Returns all migrations as one script, to be run by hand. Options may also be in the query of `url`. */
+/**
+ * Returns all migrations as one script, to be run by hand. Options may also be in the query of `url`.
+ *
+ * @example
+ * import { writeFileSync } from 'node:fs';
+ *
+ * writeFileSync('migrate.sql', migrationScript({ schema: 'app', rowLevelSecurity: true }));
+ */
 export function migrationScript(given: MigrationOptions & { url?: string } = {}): string {
   const options: MigrationOptions = withUrlOptions({ ...given, url: given.url ?? '' }, URL_OPTIONS);
   const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));

@@ -2,6 +2,7 @@
 import { invalidArgument, type StoreOptions } from '@tidemark/core';
 import type { UrlReadings } from '@tidemark/core/engine';
 
+/** Options of `postgresStore`. */
 export interface PostgresOptions extends StoreOptions {
   /**
    * `postgres://user:password@host:port/database`. The query may contain most of the options below:

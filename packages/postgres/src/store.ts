@@ -61,7 +61,14 @@ export async function postgresStore(options: string | PostgresOptions): Promise<
   }
 }
 
-/** Opens a store by URL, for `open('postgres://…')`. */
+/**
+ * Opens a store by URL, for `open('postgres://…')`.
+ *
+ * @example
+ * import { openUrl } from '@tidemark/postgres';
+ *
+ * const store = await openUrl('postgres://localhost/app', {});
+ */
 export function openUrl(url: string, options: Omit<PostgresOptions, 'url'>): Promise<Store> {
   return postgresStore({ ...options, url });
 }

@@ -3,6 +3,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { invalidArgument, type StoreOptions } from '@tidemark/core';
 import { checkInteger, type UrlReadings, withUrlOptions } from '@tidemark/core/engine';
 
+/** Options of `redisStore`. */
 export interface RedisOptions extends StoreOptions {
   /**
    * `redis://user:password@host:port/database`, or `rediss:` for TLS. For a Cluster, several nodes separated by commas,

@@ -65,7 +65,14 @@ export async function redisStore(options: string | RedisOptions): Promise<Store>
   }
 }
 
-/** Opens a store by URL, for `open('redis://…')`. */
+/**
+ * Opens a store by URL, for `open('redis://…')`.
+ *
+ * @example
+ * import { openUrl } from '@tidemark/redis';
+ *
+ * const store = await openUrl('redis://localhost:6379', {});
+ */
 export function openUrl(url: string, options: Omit<RedisOptions, 'url'>): Promise<Store> {
   return redisStore({ ...options, url });
 }

@@ -10,6 +10,7 @@ import { createProjector, type Projector, type ProjectorAlert, type ProjectorSta
 
 const OUTCOMES = ['requeued', 'failed', 'released', 'signalled', 'missed'] as const;
 
+/** Options of `startLoops`. */
 export interface LoopsOptions {
   store: Store;
   /** Time between rounds of sweeps, varied by up to a fifth. Default 30 s. */
@@ -36,6 +37,7 @@ export interface LoopsStatus {
   alerts: Record<string, number>;
 }
 
+/** A running projector and its sweeps. `startLoops` returns one. */
 export interface Loops extends AsyncDisposable {
   status(): LoopsStatus;
   /** Stops the loops. Resolves once all work in progress has ended. */

@@ -30,6 +30,7 @@ export interface ProjectedWithRuns {
   refresh(store: Store, runId: string, options: { tenantId: string }): Promise<unknown>;
 }
 
+/** Options of `startProjector`. */
 export interface ProjectorOptions {
   store: Store;
   /** Projectors with the same name share the work. Default `snapshots`. */
@@ -60,6 +61,7 @@ export interface ProjectorOptions {
   probe?: (point: FeedPoint | 'folded') => void;
 }
 
+/** A running projector. `startProjector` returns one. */
 export interface Projector extends AsyncDisposable {
   status(): ProjectorStatus;
   stop(): Promise<void>;

@@ -24,6 +24,7 @@ export interface Delivery {
   signal: AbortSignal;
 }
 
+/** Options of `subscribe`. */
 export interface SubscriptionOptions {
   /** A name of 1 to 100 characters from `A–Z a–z 0–9 _ -`. Processes with the same name share the work. */
   name: string;
@@ -67,6 +68,7 @@ export interface SubscriptionStatus {
   lagMs: number | null;
 }
 
+/** A running subscription. `subscribe` returns one. */
 export interface Subscription extends AsyncDisposable {
   status(): SubscriptionStatus;
   /** Finishes the events in progress and releases the shards. */
@@ -212,6 +214,10 @@ class RunningSubscription implements Subscription {
  * Lists the events that a subscription gave up on, in no particular order.
  *
  * @throws `INVALID_ARGUMENT` for an invalid name.
+ *
+ * @example
+ * for await (const letter of listDeadLetters(store, 'mailer'))
+ *   await redeliver(store, 'mailer', letter, (event) => console.log(event.eventId));
  */
 export function listDeadLetters(store: Store, name: string): AsyncIterable<DeadLetter> {
   return new DeadLetters(store, subscriptionPrefix(name)).list();
@@ -241,6 +247,10 @@ export async function redeliver(
  * Discards a dead letter, even if its run is gone. Returns whether it existed.
  *
  * @throws `INVALID_ARGUMENT` for an invalid name.
+ *
+ * @example
+ * const letter = { tenantId: 'default', runId: 'order-42', runSeq: 3 };
+ * console.log(await discardDeadLetter(store, 'mailer', letter)); // false
  */
 export function discardDeadLetter(store: Store, name: string, letter: DeadLetterKey): Promise<boolean> {
   return new DeadLetters(store, subscriptionPrefix(name)).remove(letter);

@@ -11,6 +11,7 @@ export interface S3Credentials {
   expiration?: Date;
 }
 
+/** The bucket, and how to reach it. */
 export interface S3Options {
   /**
    * `s3://bucket/prefix`. The query may contain most of the options below:

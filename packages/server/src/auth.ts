@@ -70,6 +70,10 @@ const ANYBODY: Principal = { id: 'anonymous', tenantId: null, scopes: ['admin'] 
  * Creates an authenticator that admits everyone on this machine as an operator. Web pages can also make a browser send
  * requests, so the `Host` must be a name of this machine (which blocks DNS rebinding), an `Origin` must be the origin
  * of the server itself, and `Sec-Fetch-Site` must not be cross-site.
+ *
+ * @example
+ * const server = createServer({ store, auth: anonymous({ hosts: ['dev.internal'] }) });
+ * await server.close();
  */
 export function anonymous(options: { hosts?: readonly string[] } = {}): Authenticator {
   const hosts = new Set([...LOOPBACK_HOSTS, ...(options.hosts ?? [])]);

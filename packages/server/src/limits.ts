@@ -56,6 +56,14 @@ export type SomeLimits = Partial<Omit<Limits, 'tenant'>> & { tenant?: Partial<Ca
 
 const MIB = 1024 * 1024;
 
+/**
+ * The limits of a server that sets none. `limits` changes some of them.
+ *
+ * @example
+ * const limits = { requestsPerSecond: DEFAULT_LIMITS.requestsPerSecond / 10 };
+ * const server = createServer({ store, limits });
+ * await server.close();
+ */
 export const DEFAULT_LIMITS: Limits = {
   requestsPerSecond: 5_000,
   requestsAtATime: 512,

@@ -40,6 +40,7 @@ const KEEP_ALIVE_MS = 65_000;
 const CHECK_MS = 5_000;
 const SETTLE_MS = 20;
 
+/** Options of `createServer`. */
 export interface ServerOptions {
   store: Store;
   /** Identifies callers. Default `anonymous()`, which serves only this machine. */

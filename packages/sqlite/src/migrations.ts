@@ -5,6 +5,7 @@ import type { Connection } from './connection.ts';
 import { DatabaseSync } from './node-sqlite.ts';
 import { TEXTS } from './text-files.ts';
 
+/** A numbered change of the tables, with its SQL. */
 export interface Migration {
   version: number;
   name: string;
@@ -44,6 +45,11 @@ export function appliedMigrations(connection: Connection): Applied[] {
 /**
  * Returns when each migration was applied to a file, in milliseconds, by version. Reads the file directly, because
  * opening it as a store would migrate it.
+ *
+ * @example
+ * const store = await sqliteStore('app.db');
+ * await store.close();
+ * console.log(appliedTimes('app.db').size === loadMigrations().length); // true
  */
 export function appliedTimes(file: string): Map<number, number> {
   const database = new DatabaseSync(file, { readOnly: true });

@@ -11,6 +11,7 @@ import { checkIntegrity } from './integrity.ts';
 import { SqliteRuns } from './runs.ts';
 import { SharedClock } from './shared-clock.ts';
 
+/** Options of `sqliteStore`. */
 export interface SqliteOptions extends StoreOptions {
   /** The file. Created, with its directories, if it does not exist. */
   path: string;

@@ -30,6 +30,7 @@ import { type ArchiveCheck, type ArchiveReport, emptyReport, noteProblems } from
 import { searchRun } from './search.ts';
 import type { ArchiveTarget } from './target.ts';
 
+/** Options of `createArchiver`. */
 export interface ArchiverOptions {
   /** The store to archive from. Its codec decodes payloads of archived runs. */
   store: Store;
@@ -38,6 +39,7 @@ export interface ArchiverOptions {
   probe?: (point: ArchivePoint) => void;
 }
 
+/** Options of `archiver.archiveRuns`. */
 export interface ArchiveRunsOptions {
   /** Stops after the runs in progress. */
   signal?: AbortSignal;
@@ -53,6 +55,7 @@ export interface ArchivedRunOptions {
   tenantId?: string;
 }
 
+/** Moves runs between a store and an archive. `createArchiver` returns one. */
 export interface Archiver {
   /**
    * Archives one run, whatever its status.

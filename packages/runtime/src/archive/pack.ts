@@ -29,6 +29,7 @@ export interface PackContent {
   plainBytes: number;
 }
 
+/** The tenant and id of a run. */
 export interface RunRef {
   tenantId: string;
   runId: string;

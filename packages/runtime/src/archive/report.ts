@@ -7,6 +7,7 @@ export interface SparedRun {
   reason: string;
 }
 
+/** Counts of an archive call. */
 export interface ArchiveReport {
   dryRun: boolean;
   /** Runs moved from the store to the archive; in a dry run, runs that would be moved. */

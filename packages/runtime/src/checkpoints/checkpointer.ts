@@ -35,6 +35,7 @@ export interface CheckpointsAt {
   run?: CheckpointRun;
 }
 
+/** Options of `createCheckpointer`. */
 export interface CheckpointerOptions extends CheckpointsAt {
   store: Store;
   /** The Ed25519 private key that signs checkpoints, as PEM text or a `KeyObject`. */
@@ -56,6 +57,7 @@ export interface CheckpointReport extends Checkpoint {
   damaged: { tenantId: string; runId: string; reason: string }[];
 }
 
+/** Signs the state of all runs. `createCheckpointer` returns one. */
 export interface Checkpointer {
   /**
    * Reads the runs that have changed, and appends a signed root over all runs.

@@ -22,6 +22,7 @@ import { CopyNotes, type CopyReport } from './report.ts';
 import { runUnits } from './runs.ts';
 import type { CopyPoint, CopyUnit, PartWalks, Sides } from './unit.ts';
 
+/** Options of `copyStore`. */
 export interface CopyOptions {
   /** Parts to copy. Default: all parts of the source. Fails with `UNSUPPORTED` if the target lacks a part. */
   parts?: readonly TenantPart[];

@@ -2,6 +2,7 @@
 import type { TenantPart } from '@tidemark/core';
 import type { Difference } from './unit.ts';
 
+/** Counts of one part of a copy. */
 export interface CopyCounts {
   copied: number;
   /** Items that were already the same in the target. */
@@ -12,6 +13,7 @@ export interface CopyCounts {
   differing: number;
 }
 
+/** Progress or result of `copyStore`. */
 export interface CopyReport {
   phase: 'copying' | 'verifying';
   durationMs: number;

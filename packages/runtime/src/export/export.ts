@@ -14,6 +14,7 @@ const DEFAULT_ROWS = 100_000;
 const MOST_FILE_CHARACTERS = 256 * 1024 * 1024;
 const PAGE = 500;
 
+/** Options of `exportTables`. */
 export interface ExportOptions extends ExportSelection {
   store: Store;
   /** Where to write the files: `directoryTarget(…)`, or a bucket. Each export needs a target of its own. */

@@ -8,7 +8,12 @@ export interface ExportFormat {
   encode(table: ExportTable, pages: AsyncIterable<readonly ExportRow[]>): AsyncIterable<Uint8Array>;
 }
 
-/** One JSON object per row. JSON columns are objects, and times are RFC 3339 texts. */
+/**
+ * One JSON object per row. JSON columns are objects, and times are RFC 3339 texts.
+ *
+ * @example
+ * await exportTables({ store, target: directoryTarget('exported'), format: JSON_LINES });
+ */
 export const JSON_LINES: ExportFormat = {
   extension: 'jsonl',
   async *encode({ columns }, pages) {

@@ -10,6 +10,7 @@ import {
 /** `json` is JSON text. `time` is a time in milliseconds. */
 export type ColumnType = 'text' | 'integer' | 'time' | 'json';
 
+/** A column of an exported table. */
 export interface ExportColumn {
   /** In snake case, such as `run_seq`. */
   name: string;
@@ -21,6 +22,7 @@ export interface ExportColumn {
 /** A row: the value of each column. Times are `Date` objects, integers are numbers, and all other values are texts. */
 export type ExportRow = Record<string, string | number | Date | null>;
 
+/** A table of an export, with its columns in order. */
 export interface ExportTable {
   name: 'events' | 'runs';
   columns: readonly ExportColumn[];

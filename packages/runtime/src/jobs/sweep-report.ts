@@ -11,6 +11,7 @@ export interface SweepCounts extends Record<RecoveredJob['outcome'], number> {
   errors: number;
 }
 
+/** Counts of a sweep. */
 export interface SweepReport {
   startedAt: number;
   durationMs: number;

@@ -15,6 +15,7 @@ import { emptyCounts, type SweepCounts, type SweepReport } from './sweep-report.
  */
 export type Thresholds = Duration | (Record<string, Duration> & { default: Duration });
 
+/** Options of `createSweeper`. */
 export interface SweeperOptions {
   store: Pick<Store, 'jobs'>;
   /**
@@ -37,6 +38,7 @@ export interface SweeperOptions {
   signal?: AbortSignal;
 }
 
+/** Recovers jobs whose lease ended and starts those that are due. `createSweeper` returns one. */
 export interface Sweeper {
   /** Runs one sweep now, or joins the sweep in progress. Never rejects: errors are in the report. */
   run(): Promise<SweepReport>;

@@ -44,6 +44,7 @@ export interface JobResult {
   ttl?: Duration;
 }
 
+/** Options of `createWorker`. */
 export interface WorkerOptions {
   store: Pick<Store, 'jobs'>;
   taskType: string;
@@ -80,6 +81,7 @@ export interface WorkerOptions {
 /** The arguments of a claim. The error of a lost reply carries the same arguments. */
 type ClaimCall = Parameters<JobStore['claim']>;
 
+/** Claims and runs jobs of one type. `createWorker` returns one. */
 export interface Worker {
   start(): void;
   /** Stops claiming jobs. Resolves once the current jobs have ended. */

@@ -69,6 +69,7 @@ export interface JobPolicy extends DeletingPolicy {
   state?: EndedJobState | readonly EndedJobState[];
 }
 
+/** The states of jobs that a retention policy may remove. */
 export type EndedJobState = Extract<JobState, 'completed' | 'failed' | 'cancelled'>;
 
 /** Removes KV records by a time in one of their fields. */

@@ -1,6 +1,7 @@
 /** The report of a retention pass, by policy. */
 import type { RetentionPolicies } from './policies.ts';
 
+/** Counts of one retention policy. */
 export interface RetentionCounts {
   /** The kind of data that the policy applies to. */
   kind: keyof RetentionPolicies;
@@ -20,6 +21,7 @@ export interface RetentionCounts {
   bytes: number;
 }
 
+/** Counts of a retention pass. */
 export interface RetentionReport {
   startedAt: number;
   durationMs: number;

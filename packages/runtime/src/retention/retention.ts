@@ -17,6 +17,7 @@ import { sessionKeeper } from './sessions.ts';
 /** Points at which tests simulate a crash. */
 export type RetentionPoint = 'found' | 'removing' | 'removed' | 'batch';
 
+/** Options of `createRetention`. */
 export interface RetentionOptions {
   store: Store;
   policies: RetentionPolicies;
@@ -34,6 +35,7 @@ export interface RetentionOptions {
   probe?: (point: RetentionPoint) => void;
 }
 
+/** Options of one retention pass. */
 export interface PassOptions {
   /** Stops the pass after the removals in progress. */
   signal?: AbortSignal;
@@ -43,6 +45,7 @@ export interface PassOptions {
   dryRun?: boolean;
 }
 
+/** Removes old data by policy. `createRetention` returns one. */
 export interface Retention {
   /** Reports what a pass would remove, with counts and bytes, and removes nothing. */
   plan(options?: Omit<PassOptions, 'dryRun'>): Promise<RetentionReport>;

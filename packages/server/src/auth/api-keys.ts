@@ -19,6 +19,7 @@ const MAX_NAME = 200;
 /** Number of keys read per store call. */
 const READ_AT_ONCE = 1_000;
 
+/** The name, the scopes and the bounds of a key to create. */
 export interface NewApiKey {
   /** The purpose of the key, which the operator chooses. */
   name: string;

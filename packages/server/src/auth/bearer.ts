@@ -31,6 +31,7 @@ const LIMITED: AuthRefusal = {
 };
 const UNAVAILABLE: AuthRefusal = { refused: 'unavailable', message: 'Who asks cannot be verified right now' };
 
+/** Options of `bearer`. */
 export interface BearerOptions {
   /** The API keys to accept. */
   keys?: ApiKeys;

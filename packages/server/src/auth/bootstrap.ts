@@ -21,7 +21,13 @@ export function bootstrapKey(environment: NodeJS.ProcessEnv = process.env): stri
   throw invalidArgument(name, 'tmk_, 16 hex digits, a dot and 43 characters, as mintBootstrapKey returns it');
 }
 
-/** Creates a key for `bootstrapKey`. */
+/**
+ * Creates a key for `bootstrapKey`.
+ *
+ * @example
+ * const server = createServer({ store, auth: bearer({ bootstrapKey: mintBootstrapKey() }) });
+ * await server.close();
+ */
 export function mintBootstrapKey(): string {
   return keyText(mintKey());
 }

@@ -40,6 +40,7 @@ const MAX_SUBJECT = 200;
 /** Codes of errors that the token causes. All other errors are failures of the server. */
 const OF_THE_TOKEN = /^ERR_(JWT_|JWS_|JOSE_ALG_NOT_ALLOWED|JOSE_NOT_SUPPORTED|JWKS_NO_MATCHING_KEY|JWKS_MULTIPLE)/;
 
+/** The JWTs that a server accepts, and the claims that it reads. */
 export interface JwtOptions {
   issuer: string;
   audience: string;

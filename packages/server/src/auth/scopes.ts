@@ -41,14 +41,30 @@ const SETS: Readonly<Record<'read' | 'append', ReadonlySet<RouteScope>>> = {
   append: new Set(FINE_SCOPES.filter((it) => !it.endsWith(':read'))),
 };
 
-/** All scopes that a key may have. */
+/**
+ * All scopes that a key may have.
+ *
+ * @example
+ * console.log(SCOPES.slice(0, 3)); // [ 'read', 'append', 'admin' ]
+ */
 export const SCOPES: readonly Scope[] = ['read', 'append', 'admin', ...FINE_SCOPES];
 
+/**
+ * Returns whether a value is the name of a scope.
+ *
+ * @example
+ * console.log(isScope('runs:read'), isScope('fly')); // true false
+ */
 export function isScope(value: unknown): value is Scope {
   return (SCOPES as readonly unknown[]).includes(value);
 }
 
-/** Whether a caller with these scopes may use a route with the wanted scope. */
+/**
+ * Whether a caller with these scopes may use a route with the wanted scope.
+ *
+ * @example
+ * console.log(allows(['read'], 'runs:read'), allows(['read'], 'admin')); // true false
+ */
 export function allows(scopes: readonly Scope[], wanted: RouteScope): boolean {
   for (const scope of scopes) {
     if (scope === wanted || scope === 'admin') return true;

@@ -3,6 +3,7 @@ import type { JobSignal, Publish } from '../signals.ts';
 
 type Listener = (signal: JobSignal) => void;
 
+/** Delivers signals within this process. `inProcessPublisher` returns one. */
 export interface InProcessPublisher {
   publish: Publish;
   /** Calls the listener for every signal of the subject. Returns a function that unsubscribes. */

@@ -8,6 +8,14 @@ export interface NatsConnectionLike {
   flush(): Promise<void>;
 }
 
+/**
+ * Creates a publisher that sends each signal as a NATS message, with the signal as JSON.
+ *
+ * @example
+ * const connection = { publish() {}, async flush() {} }; // in a program: await connect({ servers: 'localhost:4222' })
+ * const sweeper = createSweeper({ store, publish: natsPublisher(connection) });
+ * await sweeper.run();
+ */
 export function natsPublisher(connection: NatsConnectionLike): Publish {
   return async (subject, signal) => {
     connection.publish(subject, Buffer.from(JSON.stringify(signal)));

@@ -6,7 +6,14 @@ export interface RedisClientLike {
   sendCommand(args: string[]): Promise<unknown>;
 }
 
-/** Creates a publisher to Redis streams. Each stream is trimmed to about `maxLength` entries. Default 10 000. */
+/**
+ * Creates a publisher to Redis streams. Each stream is trimmed to about `maxLength` entries. Default 10 000.
+ *
+ * @example
+ * const client = { sendCommand: async (args: string[]) => args.length }; // in a program: await createClient().connect()
+ * const sweeper = createSweeper({ store, publish: redisStreamsPublisher(client, { maxLength: 1_000 }) });
+ * await sweeper.run();
+ */
 export function redisStreamsPublisher(client: RedisClientLike, options: { maxLength?: number } = {}): Publish {
   const { maxLength = 10_000 } = options;
   return async (subject, signal) => {
