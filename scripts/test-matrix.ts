@@ -4,7 +4,8 @@
  * between clients and servers of different versions, and its cases about artifacts with the bytes in Ceph. Arguments
  * narrow it down: `npm run test:matrix -- "PostgreSQL 14"`. `npm run test:matrix -- install` tests the packed packages
  * instead, and `npm run test:matrix -- adapters` compares the adapters for frameworks with the SDKs in 1 000 call
- * sequences per engine, and `npm run test:matrix -- python` tests the Python client with LangGraph for Python.
+ * sequences per engine. `npm run test:matrix -- python` tests the Python client with LangGraph for Python, and
+ * `npm run test:matrix -- stranger` runs everything that a new reader can type.
  */
 
 import {
@@ -25,6 +26,7 @@ import * as http from '../packages/server/test/kit-parts.ts';
 import { testAdapters } from './adapters/matrix.ts';
 import { PAIRINGS } from './compatibility/combinations.ts';
 import { testInstallation } from './install/matrix.ts';
+import { followStranger } from './install/stranger.ts';
 import { testPython } from './python/matrix.ts';
 import { startOwnServer } from './servers/index.ts';
 
@@ -134,6 +136,7 @@ async function testOrFail(combination: Combination): Promise<Line> {
 const wanted = process.argv.slice(2);
 if (wanted[0] === 'adapters') process.exit(await testAdapters());
 if (wanted[0] === 'python') process.exit(testPython());
+if (wanted[0] === 'stranger') process.exit((await followStranger()) > 0 ? 1 : 0);
 if (wanted[0] === 'install') process.exit((await testInstallation()) > 0 ? 1 : 0);
 const combinations = COMBINATIONS.filter(({ title }) => wanted.every((part) => title.includes(part)));
 const lines: Line[] = [];

@@ -2,6 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { STRANGERS_TESTS } from '../install/stranger.ts';
 import { ROOT } from '../processes.ts';
 import { blocksOf } from './blocks.ts';
 import { EXECUTORS, NOT_EXECUTED, PROGRAM_PAGES, readersPages } from './executed.ts';
@@ -33,7 +34,7 @@ it('each listed block exists', () => {
 
 it('each named test exists and executes a block', () => {
   const named = Object.values(NOT_EXECUTED).flatMap((reason) => reason.match(/\S+\.ts\b/g) ?? []);
-  for (const test of [...named, ...EXECUTORS.map((it) => it.test)])
+  for (const test of [...named, ...EXECUTORS.map((it) => it.test), ...STRANGERS_TESTS])
     expect(existsSync(join(ROOT, test)), test).toBe(true);
   for (const executor of EXECUTORS)
     expect(
