@@ -14,7 +14,7 @@ const NOT_BUILT = '*Not built yet.*';
 const PARTS = ['**Why.**', '**For a backend author.**'];
 
 /** Folders of built files, by their last name. The site of the documentation quotes pages that cite planned rules. */
-const BUILT = /(?:^|\/)(?:node_modules|dist|packages\/server\/docs)$/;
+const BUILT = /(?:^|\/)(?:node_modules|dist|packages\/server\/(?:docs|docs\.[\w-]+|inspector))$/;
 const isBuilt = (path: string) => BUILT.test(path);
 
 /** The files that cite a rule, by its id. */
