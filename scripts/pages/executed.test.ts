@@ -33,7 +33,7 @@ it('each listed block exists', () => {
 });
 
 it('each named test exists and executes a block', () => {
-  const named = Object.values(NOT_EXECUTED).flatMap((reason) => reason.match(/\S+\.ts\b/g) ?? []);
+  const named = Object.values(NOT_EXECUTED).flatMap((reason) => reason.match(/\S+\.(?:py|ts)\b/g) ?? []);
   for (const test of [...named, ...EXECUTORS.map((it) => it.test), ...STRANGERS_TESTS])
     expect(existsSync(join(ROOT, test)), test).toBe(true);
   for (const executor of EXECUTORS)

@@ -70,6 +70,7 @@ export const NOT_EXECUTED: Readonly<Record<string, string>> = {
   'docs/export.md: SELECT event_type': 'is for DuckDB; packages/cli/test/export.test.ts reads the files',
   'docs/nats.md: jetstream': 'configures a server; packages/nats/test/servers.ts starts one with these settings',
   'docs/operations/monitoring.md: scrape_configs': 'configures Prometheus',
+  'docs/python.md: from tidemark.langgraph': 'needs LangGraph; clients/python/tests/test_langgraph.py uses the saver',
   'docs/redis.md: tidemark:{b07}': 'shows the parts of a key, which packages/redis/test/layout.test.ts compares',
   'docs/redis.md: ACL SETUSER': 'is the login that packages/redis/test/doctor.test.ts uses',
 };
