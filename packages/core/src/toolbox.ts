@@ -71,7 +71,7 @@ export { KeyedMutex } from './tools/contention.ts';
 export { StoreContext } from './tools/context.ts';
 export { decodeId, encodeId } from './tools/encoded-ids.ts';
 export { GroupCommit } from './tools/group-commit.ts';
-export { jobTypeOf } from './tools/job-keys.ts';
+export { JOB_PREFIX, jobTypeOf } from './tools/job-keys.ts';
 export { splitKey } from './tools/joined-keys.ts';
 export { LruMap } from './tools/lru-map.ts';
 export { Merge } from './tools/merge.ts';

@@ -1,4 +1,4 @@
--- Computes the index entries of a job by the rule of core/jobs/places.ts, in the same step as the record. `STATES` and
+-- Computes the index entries of a job by the rule of core/jobs/index-keys.ts, in the same step as the record. `STATES` and
 -- `HELD` come from core's table of states (scripts.ts).
 
 local DIGITS = 15

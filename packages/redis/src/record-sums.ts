@@ -25,9 +25,13 @@ export function companionOf(field: string): string {
 let last = { space: '', tenantId: '', sum: 0 };
 
 export function recordStart({ space, tenantId, key }: RecordName): number {
+  return sumName(key, sumBeforeKey(space, tenantId));
+}
+
+export function sumBeforeKey(space: string, tenantId: string): number {
   if (space !== last.space || tenantId !== last.tenantId)
     last = { space, tenantId, sum: sumName(tenantId, sumName(space, 0)) };
-  return sumName(key, last.sum);
+  return last.sum;
 }
 
 /** Returns the checksum of a field. */

@@ -19,9 +19,11 @@ import {
 } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import type { Argument } from './connection.ts';
+import { claimFirst } from './first-claims.ts';
 import type { Hints } from './hints.ts';
 import { expiryMember, type Layout, recordOfMember } from './layout.ts';
 import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, rangeWithin } from './lexical.ts';
+import type { RecordParts } from './record-parts.ts';
 import {
   jobTypeOfRecord,
   NO_FIELDS,
@@ -39,16 +41,6 @@ import { matchesSum, recordStart } from './record-sums.ts';
 import { RecordWatcher } from './record-watch.ts';
 import { DUE, FORGET, LOST, SET, WRITE } from './scripts.ts';
 
-export interface RecordParts {
-  commands: Commands;
-  layout: Layout;
-  hints: Hints;
-  /** Whether records are written with checksums. */
-  sums: boolean;
-  /** Whether one server holds all buckets, so that one script can change records of several buckets. */
-  oneServer: boolean;
-}
-
 /** A record as a scan returns it. */
 type MarkedRecord = StoredRecord & Pick<ScannedRecord, 'damaged' | 'unsummed'>;
 
@@ -62,8 +54,11 @@ class RedisRecords implements Records {
   readonly #commands: Commands;
   readonly #layout: Layout;
   readonly #hints: Hints;
+  /** Only if one server holds all buckets. */
+  readonly claimFirst: Records['claimFirst'];
 
   constructor(parts: RecordParts) {
+    if (parts.oneServer) this.claimFirst = (...args) => claimFirst(parts, ...args);
     this.#parts = parts;
     this.#commands = parts.commands;
     this.#layout = parts.layout;

@@ -1,5 +1,6 @@
 /** The Lua scripts in `scripts/`. Every write is one script, so that it is applied completely or not at all. */
 import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { JOB_STATES } from '@tidemark/core';
 import { HELD_STATES } from '@tidemark/core/engine';
 import { TEXTS } from './text-files.ts';
@@ -10,10 +11,17 @@ export interface Script {
   sha: string;
 }
 
-/** Tables that core defines. They are inserted into scripts, so that they are not duplicated. */
-const FROM_CORE: Record<string, string> = {
+/** Tables that are defined elsewhere. They are inserted into scripts, so that they are not duplicated. */
+const TABLES: Record<string, string> = {
   'index-keys': `${luaTable('STATES', JOB_STATES)}\n${luaTable('HELD', HELD_STATES)}\n`,
+  sums: crcTable(),
 };
+
+/** Returns the table of CRC-32 for one byte. It follows from the sums of single bytes, which start from all ones. */
+function crcTable(): string {
+  const entries = Array.from({ length: 256 }, (_, byte) => (~crc32(Buffer.of(byte ^ 0xff)) ^ 0x00ffffff) >>> 0);
+  return `local CRC = { [0] = ${entries.join(', ')} }\n`;
+}
 
 function luaTable(name: string, words: readonly string[]): string {
   return `local ${name} = { ${words.map((word) => `${word} = true`).join(', ')} }`;
@@ -21,7 +29,7 @@ function luaTable(name: string, words: readonly string[]): string {
 
 /** Joins files into one script. A file may use the definitions of earlier files. */
 function loadScript(...names: string[]): Script {
-  const readFile = (name: string) => (FROM_CORE[name] ?? '') + TEXTS[`${name}.lua`];
+  const readFile = (name: string) => (TABLES[name] ?? '') + TEXTS[`${name}.lua`];
   const text = names.map(readFile).join('\n');
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
@@ -29,6 +37,7 @@ function loadScript(...names: string[]): Script {
 /** COMMIT, WRITE, SET, FIELDS and RECORDS serve several callers at once and return one reply per caller. */
 export const COMMIT = loadScript('attempt', 'commit');
 export const WRITE = loadScript('attempt', 'index-keys', 'tenants', 'requests', 'step', 'write');
+export const CLAIM_FIRST = loadScript('attempt', 'index-keys', 'tenants', 'requests', 'step', 'sums', 'claim-first');
 export const SET = loadScript('tenants', 'set');
 export const FIELDS = loadScript('fields');
 export const RECORDS = loadScript('records');

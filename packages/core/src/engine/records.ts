@@ -139,6 +139,31 @@ export interface IndexStepFound {
   now: number;
 }
 
+/** Claims of jobs that the engine performs without the caller, who learns only afterwards which jobs they got. */
+export interface FirstClaims {
+  taskType: string;
+  /** Index keys that end with a time. If the first of them is due, nothing is written. `null` skips this check. */
+  due: Pick<IndexRange, 'from' | 'to'> | null;
+  /** Index keys of jobs in the order in which the writes get them. All of them have this state. */
+  ready: Pick<IndexRange, 'from' | 'to'> & { state: string };
+  writes: readonly FirstClaim[];
+}
+
+/** A write that gets one record of the index, whichever is first. */
+export interface FirstClaim extends Pick<RecordWrite, 'set' | 'stamps' | 'ttlMs' | 'requestId'> {
+  /** Nothing is written if this record exists. */
+  unless: RecordName;
+}
+
+export interface FirstClaimed {
+  /** The first record of `due` is due, or cannot be read; nothing was written. */
+  isDue: boolean;
+  /** Reading stopped before the end of the index, so a write without a record may find one in a scan. */
+  isCut: boolean;
+  /** The record that each write got, after the write; `null` if it got none. */
+  outcomes: readonly (ScannedRecord | Error | null)[];
+}
+
 /** Records to scan: keys with a prefix, within a range, starting at a position. */
 export interface ScanRange {
   prefix: string;
@@ -190,6 +215,12 @@ export interface Records {
    * `write`.
    */
   stepIndex?(tenantId: string, step: IndexStep, call: EngineCall): Promise<RecordOutcome[]>;
+  /**
+   * Finds records by their index keys and writes the first of them, all in one round trip. Keeps the errors of different
+   * writes apart. A record whose checksum turns out to be wrong is written, and returned as `damaged`. Only for engines
+   * whose server can run such a step.
+   */
+  claimFirst?(tenantId: string, step: FirstClaims, call: EngineCall): Promise<FirstClaimed>;
   /** Returns the engine's clock, by which records expire and leases are measured. */
   now(call: EngineCall): Promise<number>;
   /** Yields changes under a prefix, starting now, until the signal aborts. */

@@ -46,6 +46,7 @@ beforeEach(() => {
       if (name === 'write') return (it: RecordWrite, call: EngineCall) => write(it, call);
       if (name === 'batch') return (writes: RecordWrite[], call: EngineCall) => batch(writes, call);
       if (name === 'stepIndex') return sharesSteps ? stepIndex : undefined;
+      if (name === 'claimFirst') return undefined;
       return (Reflect.get(target, name) as () => unknown).bind(target);
     },
   });

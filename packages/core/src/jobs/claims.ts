@@ -8,9 +8,18 @@ import type { IndexedRecord, RecordOutcome, Records, RecordWrite, StoredRecord }
 import { KeyedMutex, overloaded, refuseIfOver } from '../tools/contention.ts';
 import { joinKey } from '../tools/joined-keys.ts';
 import { fieldsOf } from '../tools/record-fields.ts';
+import { type ClaimGroup, newClaimGroup, noteRace, type ReadyScan } from './claim-groups.ts';
 import { ExpiredLeases, unchangedSince } from './expired.ts';
 import { indexRange, padded, timeOf } from './index-keys.ts';
-import { type IntendedClaim, type Intent, intentWrite, isSameIntent, readIntent } from './intents.ts';
+import {
+  closeClaim,
+  closedName,
+  type IntendedClaim,
+  type Intent,
+  intentWrite,
+  isSameIntent,
+  readIntent,
+} from './intents.ts';
 import { JointClaims } from './joint-claims.ts';
 import { claimed, type Move, released, takenOver } from './moves.ts';
 import { isHeldBy, jobName, jobOf, stateOf } from './record.ts';
@@ -20,8 +29,6 @@ import { isHeld, JOB_MOVES, mayMove } from './states.ts';
 /** How many ready jobs to read beyond those needed. */
 const SPARE = 4;
 const MOST_CANDIDATES = 1_000;
-/** The maximum of `spread`: how many of the first ready jobs claimers choose among when processes compete. */
-const WIDEST_SPREAD = 32;
 /** How many due delayed jobs one scan releases. */
 const RELEASED_AT_ONCE = 100;
 const MOST_ROUNDS = 100;
@@ -48,37 +55,10 @@ type Way = Move & Pick<RecordWrite, 'expect'>;
 /** Tries to claim a candidate. Returns `null` if there is no point in trying other candidates. */
 type Take = (candidate: IndexedRecord, job: JobRef) => Promise<RecordOutcome | null>;
 
-/** Ready jobs that several claimers share. Each claimer removes the candidates it tries. */
-interface ReadyScan {
-  candidates: IndexedRecord[];
-  /** Whether there may be more jobs than were read. */
-  isCut: boolean;
-}
-
-/** The claimers of one process for one type of one tenant. */
-interface ClaimGroup {
-  /** Keys that are being claimed now. */
-  taking: Set<string>;
-  /** Keys claimed since the current or last scan began, which its result may still contain. */
-  taken: Set<string>;
-  /**
-   * How many of the first ready jobs a claimer chooses among. Doubles when a race with another process is lost, and
-   * shrinks with each win.
-   */
-  spread: number;
-  /** The current scan, and the next one, which later claimers join because the current one may miss their jobs. */
-  scanning: Promise<unknown>;
-  next: Promise<ReadyScan> | undefined;
-  /** How many claimers have joined the next scan. */
-  joined: number;
-  /** The deadline of the current scan. */
-  waitUntil: number;
-}
-
 /** State shared by the claimers of one store, across its views. */
 interface Shared {
   groups: Map<string, ClaimGroup>;
-  /** New claims that share a step of the engine, on engines that support it. */
+  /** New claims that share steps of the engine, on engines that support it. */
   joint: Map<string, JointClaims>;
   /** Runs retries of one claim one after the other, so that each finds the job the previous one claimed. */
   retries: KeyedMutex;
@@ -138,10 +118,13 @@ export class Claimer {
     call: EngineCall,
     onTry: (job: JobRef) => void,
   ): Promise<Taken | null> {
-    if (this.#records.stepIndex) {
+    const { stepIndex, claimFirst } = this.#records;
+    if (stepIndex || claimFirst) {
       const writeFor = (candidate: IndexedRecord) =>
         this.#taking(candidate.key, by, wayToTake(candidate.key, candidate, by));
-      const outcome = await this.#joint(taskType).claim({ call, writeFor, onTry });
+      const claim = { tenantId: this.#tenantId, taskType, claimId: by.claimId };
+      const indexed = { ...claimed(by), requestId: claimRequest(by), unless: closedName(claim) };
+      const outcome = await this.#joint(taskType).claim({ call, claimId: by.claimId, writeFor, indexed, onTry });
       if (typeof outcome !== 'string') return outcome;
       if (outcome === 'none' && !by.takeExpired) return null;
     }
@@ -165,6 +148,7 @@ export class Claimer {
   async #takeOnce(claim: IntendedClaim, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const { taskType, claimId } = claim;
     const read = () => readIntent(this.#records, claim, call);
+    if (this.#records.claimFirst) await closeClaim(this.#records, claim, call);
     const [held, found] = await Promise.all([this.#findHeld(taskType, claimId, call), read()]);
     if (held) return held;
     let intent = found;
@@ -346,8 +330,7 @@ export class Claimer {
   /** Returns the write that claims a job, idempotent per claim. */
   #taking(key: string, by: ClaimRequest, way: Way): RecordWrite {
     const name = { space: 'kv', tenantId: this.#tenantId, key } as const;
-    const requestId = `tidemark.claim ${by.claimId}`;
-    return { name, mode: 'merge', ...way, requestId, requestIsNew: by.isNew };
+    return { name, mode: 'merge', ...way, requestId: claimRequest(by), requestIsNew: by.isNew };
   }
 
   #scan(range: Parameters<Records['scanIndex']>[1], call: EngineCall): Promise<IndexedRecord[]> {
@@ -371,17 +354,9 @@ export class Claimer {
   }
 }
 
-/**
- * Adjusts the spread after a race, so that competing processes spread out, and return to the first job once they win.
- */
-function noteRace(group: ClaimGroup, isWon: boolean): void {
-  group.spread = isWon ? Math.max(1, Math.floor(group.spread * 0.9)) : Math.min(group.spread * 2, WIDEST_SPREAD);
-}
-
-function newClaimGroup(): ClaimGroup {
-  const never = Number.POSITIVE_INFINITY;
-  const [taking, taken] = [new Set<string>(), new Set<string>()];
-  return { taking, taken, spread: 1, scanning: Promise.resolve(), next: undefined, joined: 0, waitUntil: never };
+/** Returns the request id under which a job remembers its claim. */
+function claimRequest({ claimId }: ClaimRequest): string {
+  return `tidemark.claim ${claimId}`;
 }
 
 /** Returns how to claim a job in the state in which it was seen: a ready job, or a job to take over from its holder. */

@@ -5,8 +5,8 @@
  */
 
 import type { EngineCall } from '../engine/call.ts';
-import { REQUEST_KEPT_MS, type Records, type RecordWrite } from '../engine/records.ts';
-import { requestName } from '../kv/requests.ts';
+import { REQUEST_KEPT_MS, type RecordName, type Records, type RecordWrite } from '../engine/records.ts';
+import { requestName, requestPrefix } from '../kv/requests.ts';
 import { fieldsOf, textField } from '../tools/record-fields.ts';
 
 /** Longer than a job remembers its claimer, so that a late retry never finds a claimed job without an intent. */
@@ -23,6 +23,21 @@ export interface IntendedClaim {
   tenantId: string;
   taskType: string;
   claimId: string;
+}
+
+/**
+ * Ensures that a claim sent earlier, which the engine has not performed yet, will never be performed. Only for engines
+ * that choose the job themselves: there the retry cannot name the job of the lost call.
+ */
+export async function closeClaim(records: Records, claim: IntendedClaim, call: EngineCall): Promise<void> {
+  const name = closedName(claim);
+  const set = fieldsOf({ closed: 'true' });
+  await records.write({ name, mode: 'merge', expect: { exists: false }, set, ttlMs: INTENT_KEPT_MS }, call);
+}
+
+/** The record that `closeClaim` writes. */
+export function closedName({ tenantId, taskType, claimId }: IntendedClaim): RecordName {
+  return { space: 'requests', tenantId, key: `${requestPrefix('claims')}${taskType}/${claimId}` };
 }
 
 export async function readIntent(records: Records, claim: IntendedClaim, call: EngineCall): Promise<Intent | null> {

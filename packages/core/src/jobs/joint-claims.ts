@@ -1,14 +1,25 @@
 /**
  * Claims of one process for one type of one tenant that share a step of the engine: it finds the first ready jobs and
- * claims one for each caller. Only for engines with `stepIndex`.
+ * claims one for each caller. Only for engines with `stepIndex` or `claimFirst`.
  */
 import type { JobRef } from '../contracts/jobs.ts';
 import type { EngineCall } from '../engine/call.ts';
-import type { IndexedRecord, IndexStepFound, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
+import type {
+  FirstClaim,
+  IndexedRecord,
+  IndexStepFound,
+  Records,
+  RecordWrite,
+  ScannedRecord,
+  StoredRecord,
+} from '../engine/records.ts';
 import { overloaded, refuseIfOver } from '../tools/contention.ts';
 import { GroupCommit } from '../tools/group-commit.ts';
+import { fieldsOf } from '../tools/record-fields.ts';
 import { indexKeysOf, indexRange, timeOf } from './index-keys.ts';
+import { givenBack } from './moves.ts';
 import { jobOf } from './record.ts';
+import { JOB_MOVES } from './states.ts';
 
 /** How many ready jobs to read beyond those needed, because the first index keys may no longer have a job. */
 const SPARE = 2;
@@ -18,9 +29,12 @@ const MOST_ROUNDS = 100;
 /** A claim that waits for a job. */
 export interface JointClaim {
   call: EngineCall;
-  /** Returns the write that claims a job. */
+  claimId: string;
+  /** Returns the write that claims a job. For `stepIndex`. */
   writeFor(candidate: IndexedRecord): RecordWrite;
-  /** Called before each attempt. */
+  /** The write that claims the job that the engine chooses. For `claimFirst`. */
+  indexed: FirstClaim;
+  /** Called before each attempt to claim a job that is known beforehand. */
   onTry(job: JobRef): void;
 }
 
@@ -68,10 +82,13 @@ export class JointClaims {
       const waiting = attempts.filter(({ outcome }) => outcome === undefined);
       if (waiting.length === 0) break;
       try {
-        const isDue = await this.#tryRound(waiting, isReleased);
+        const { records } = this.#settings;
+        const isDue = records.claimFirst
+          ? await this.#letEngineChoose(waiting, isReleased)
+          : await this.#tryRound(waiting, isReleased);
         if (!isDue) continue;
         isReleased = true;
-        await this.#settings.releaseDue({ tenantId: this.#settings.tenantId });
+        await this.#settings.releaseDue(this.#sharedCall(waiting));
       } catch (error) {
         for (const attempt of waiting) attempt.outcome ??= error as Error;
       }
@@ -107,7 +124,7 @@ export class JointClaims {
       }
       return writes;
     };
-    const outcomes = await records.stepIndex!(tenantId, { ranges, decide }, { tenantId });
+    const outcomes = await records.stepIndex!(tenantId, { ranges, decide }, this.#sharedCall(waiting));
     if (isDue) return true;
     for (const [at, { attempt, key }] of tried.entries()) {
       const { applied, record } = outcomes[at]!;
@@ -118,6 +135,49 @@ export class JointClaims {
     if (tried.length < waiting.length)
       for (const attempt of waiting.slice(tried.length)) attempt.outcome = isCut ? 'search' : 'none';
     return false;
+  }
+
+  /** Like `#tryRound`, in one round trip. */
+  async #letEngineChoose(waiting: readonly Attempt[], isReleased: boolean): Promise<boolean> {
+    const { records, tenantId, taskType } = this.#settings;
+    const [state] = JOB_MOVES.claim.from;
+    const step = {
+      taskType,
+      due: isReleased ? null : indexRange('delayed', taskType),
+      ready: { ...indexRange('ready', taskType), state },
+      writes: waiting.map(({ claim }) => claim.indexed),
+    };
+    const found = await records.claimFirst!(tenantId, step, this.#sharedCall(waiting));
+    if (found.isDue) return true;
+    await Promise.all(
+      waiting.map(async (attempt, at) => {
+        const got = found.outcomes[at]!;
+        if (got instanceof Error) attempt.outcome = got;
+        else if (!got) attempt.outcome = found.isCut ? 'search' : 'none';
+        else attempt.outcome = got.damaged ? await this.#giveBack(got, attempt) : { key: got.key, record: got };
+      }),
+    );
+    return false;
+  }
+
+  /** Returns a damaged job to the queue, so that it stays where `doctor` finds it. The claim skips it by searching. */
+  async #giveBack({ key }: ScannedRecord, { claim: { claimId, call } }: Attempt): Promise<JointOutcome | Error> {
+    const { records, tenantId } = this.#settings;
+    const name = { space: 'kv', tenantId, key } as const;
+    const expect = { fields: fieldsOf({ claim_id: claimId }) };
+    try {
+      await records.write({ name, mode: 'merge', expect, ...givenBack(), brief: true }, call);
+      return 'search';
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  /** The latest deadline of the callers applies to their step, so that a short one cannot end the other calls. */
+  #sharedCall(waiting: readonly Attempt[]): EngineCall {
+    const deadline = Math.max(...waiting.map(({ claim }) => claim.call.deadline ?? Number.POSITIVE_INFINITY));
+    const { tenantId } = this.#settings;
+    return Number.isFinite(deadline) ? { tenantId, deadline } : { tenantId };
   }
 }
 

@@ -74,6 +74,11 @@ export function takenBack(retryCount: number): Move {
   return ready('takeBack', { retry_count: retryCount }, null);
 }
 
+/** A claim returns a job that it cannot use. Counts no retry. */
+export function givenBack(): Move {
+  return ready('takeBack', {}, null);
+}
+
 /** A sweep fails the job because it has no retries left. */
 export function givenUp(error: string): Move {
   return move('giveUp', { error, unannounced: 'true' });
