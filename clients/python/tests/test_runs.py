@@ -35,6 +35,8 @@ class LostTail:
             self.seq += 1
         return self
 
+    append = call
+
     def json(self) -> dict[str, Any]:
         result = {"eventId": "e", "runSeq": self.seq, "persistedAt": "2026-02-16T09:30:00.000Z"}
         return {**result, "idempotent": False, "persisted": True, "seq": self.seq, "rewrites": self.rewrites}

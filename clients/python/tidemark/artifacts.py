@@ -12,7 +12,8 @@ from . import models
 from .errors import TidemarkError, Write, invalid_argument
 from .ids import segment_of
 from .payloads import encode, to_json
-from .transport import Request, Transport
+from .request import Request
+from .transport import Transport
 from .wire import of_wire, to_wire
 
 _LABELLED_BYTES = "application/vnd.tidemark.artifact"

@@ -65,6 +65,21 @@ class TidemarkError(Exception):
         self.attempts = 1
         """The number of times the call was sent."""
 
+    def for_write(self, write: Write | None) -> TidemarkError:
+        """Returns this error for another write of the same request. Callers must not share one exception."""
+        copy = type(self)(
+            self.code,
+            self.message,
+            field=self.field,
+            rule=self.rule,
+            current=self.current,
+            write=write if self.outcome == "unknown" else None,
+            errors=self.errors,
+            problem=self.problem,
+        )
+        copy.__cause__ = self.__cause__
+        return copy
+
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
 
@@ -92,3 +107,31 @@ def invalid_argument(field: str, rule: str) -> TidemarkError:
 def invalid_payload(field: str, rule: str) -> TidemarkError:
     """Returns an `INVALID_PAYLOAD` error, for values that JSON would change or lose."""
     return InvalidValueError("INVALID_PAYLOAD", f"{field} must be {rule}", field=field, rule=rule)
+
+
+def lost(write: Write | None) -> TidemarkError:
+    """Returns the error of a call whose response was lost."""
+    if write is None:
+        return TidemarkError("UNAVAILABLE", "The answer was lost; try again")
+    message = "The answer was lost; retry the same write to find out its outcome"
+    return TidemarkError("OUTCOME_UNKNOWN", message, write=write)
+
+
+def no_server(reason: str) -> TidemarkError:
+    """Returns the error of a call that something else has answered."""
+    return TidemarkError("STORAGE_ERROR", f"What answers there is no Tidemark server: {reason}")
+
+
+def error_of_problem(problem: Mapping[str, Any], write: Write | None) -> TidemarkError:
+    """Rebuilds the error of a problem document."""
+    code = problem["code"]
+    return class_of(code)(
+        code,
+        str(problem.get("detail", code)),
+        field=problem.get("field"),
+        rule=problem.get("rule"),
+        errors=problem.get("errors", ()),
+        current=problem.get("current"),
+        write=write if code == "OUTCOME_UNKNOWN" else None,
+        problem=problem,
+    )

@@ -27,7 +27,8 @@ from .records import (
     UnmetCondition,
     Value,
 )
-from .transport import Request, Transport
+from .request import Request
+from .transport import Transport
 from .wire import duration_ms
 
 _PAGE = 200

@@ -7,9 +7,10 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
-from .errors import TidemarkError
+from .errors import TidemarkError, error_of_problem
 from .http import ProtocolError
-from .transport import Request, Transport, error_of_problem
+from .request import Request
+from .transport import Transport
 
 _FIRST_BACKOFF_SECONDS = 0.1
 _MAX_BACKOFF_SECONDS = 5.0

@@ -14,7 +14,8 @@ from .errors import TidemarkError, Write, invalid_argument, invalid_payload
 from .ids import segment_of
 from .live import follow
 from .payloads import encode, to_json
-from .transport import Request, Transport
+from .request import Request
+from .transport import Transport
 from .wire import time_of_text, time_text
 
 RunEvent = dict[str, Any]
@@ -93,7 +94,7 @@ class Runs:
         run = (whole.get("tenantId"), str(whole.get("runId")))
         # The head before the call began, because responses may arrive out of order.
         known = self._heads.get(run)
-        result = (await self._transport.call(request)).json()
+        result = (await self._transport.append(request)).json()
         if self._on_alert is not None and result["persisted"]:
             await self._remember(run, known, result["runSeq"])
         return AppendResult(

@@ -16,7 +16,8 @@ from .kv import Kv
 from .native import build_trajectory
 from .payloads import encode, to_json
 from .runs import Alert, Runs
-from .transport import Query, Request, Transport
+from .request import Query, Request
+from .transport import Transport
 from .wire import names_of, of_wire, time_of_text, to_wire
 
 _MEMORY_PAGE = 1_000

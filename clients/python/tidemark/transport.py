@@ -7,58 +7,24 @@ import asyncio
 import json
 import random
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
-from .errors import TidemarkError, Write, class_of, invalid_argument
+from .errors import TidemarkError, Write, error_of_problem, invalid_argument, lost, no_server
 from .http import Address, Connection, Head, ProtocolError
 from .ids import check_id, segment_of
 from .pool import Pool
+from .request import Answer, Request
+from .shared_appends import SharedAppends
 
 # Extra time for the server, which enforces the timeout itself and returns a more precise error.
 _GRACE_SECONDS = 0.5
 _FIRST_DELAY_SECONDS = 0.025
 _LONGEST_DELAY_SECONDS = 1.0
 _CONNECTION_FAILURES = (OSError, EOFError, ProtocolError)
-
-Query = Mapping[str, str | int | None]
-"""URL parameters; those that are `None` are omitted."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """A request to the server."""
-
-    method: str
-    path: str
-    query: Query = field(default_factory=dict)
-    body: bytes | None = None
-    content_type: str = "application/json"
-    headers: Mapping[str, str] = field(default_factory=dict)
-    write: Write | None = None
-    """The write to carry in the error when the response is lost, so that the caller can retry it."""
-    is_settled_by_itself: bool = True
-    """Whether a retry after a lost response settles the outcome."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A successful response."""
-
-    body: bytes
-    status: int = 200
-
-    def json(self) -> Any:
-        """Parses the body as JSON."""
-        try:
-            return json.loads(self.body)
-        except ValueError as error:
-            raise _no_server("its answer is not JSON") from error
-
 
 class Transport:
     """State shared by all parts of a store: address, credentials, connections."""
@@ -78,6 +44,7 @@ class Transport:
         })
         # A connection belongs to the event loop that opened it; a store may outlive several.
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
+        self._appends: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedAppends] = WeakKeyDictionary()
         self._is_closed = False
 
     @property
@@ -88,12 +55,23 @@ class Transport:
     async def close(self) -> None:
         """Ends live reads, then waits for pending calls."""
         self._is_closed = True
+        appends = self._appends.get(asyncio.get_running_loop())
+        if appends is not None:
+            await appends.drain()
         pool = self._pools.get(asyncio.get_running_loop())
         if pool is not None:
             await pool.close()
 
     async def call(self, request: Request) -> Answer:
         """Sends a request and returns the response. Transient failures are retried within the time limit."""
+        return await self._repeat(request, self._attempt)
+
+    async def append(self, request: Request) -> Answer:
+        """Like `call`, for an append, which may share a request with other appends that wait."""
+        shared = self._shared_appends()
+        return await self._repeat(request, shared.attempt if shared.accepts(request) else self._attempt)
+
+    async def _repeat(self, request: Request, attempt: Callable[[Request, float], Awaitable[Answer]]) -> Answer:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._timeout
         may_be_written = False
@@ -101,7 +79,7 @@ class Transport:
         while True:
             attempts += 1
             try:
-                return await self._attempt(request, deadline)
+                return await attempt(request, deadline)
             except TidemarkError as error:
                 may_be_written = may_be_written or error.outcome == "unknown"
                 delay = _delay_after(attempts)
@@ -136,7 +114,7 @@ class Transport:
                     if head.status != 200:
                         raise _error_of_answer(head, await connection.read_all(), None)
             except _CONNECTION_FAILURES as error:
-                raise _lost(None) from error
+                raise lost(None) from error
             yield connection.pieces()
         finally:
             pool.end_live(connection)
@@ -161,8 +139,18 @@ class Transport:
             pool = self._pools[loop] = Pool(self._address)
         return pool
 
-    async def _attempt(self, request: Request, deadline: float) -> Answer:
+    def _shared_appends(self) -> SharedAppends:
         pool = self._pool()
+        loop = asyncio.get_running_loop()
+        appends = self._appends.get(loop)
+        if appends is None:
+            # Appends that were accepted are sent even while the store is being closed.
+            send = partial(self._attempt, pool=pool)
+            appends = self._appends[loop] = SharedAppends(send, _GRACE_SECONDS)
+        return appends
+
+    async def _attempt(self, request: Request, deadline: float, pool: Pool | None = None) -> Answer:
+        pool = pool or self._pool()
         loop = asyncio.get_running_loop()
         connection: Connection | None = None
         try:
@@ -175,9 +163,9 @@ class Transport:
             if request.write is None or connection is None:
                 message = "The call took longer than its time limit and wrote nothing; try again or raise timeout"
                 raise TidemarkError("TIMEOUT", message) from error
-            raise _lost(request.write) from error
+            raise lost(request.write) from error
         except _CONNECTION_FAILURES as error:
-            raise (_unreachable(error) if connection is None else _lost(request.write)) from error
+            raise (_unreachable(error) if connection is None else lost(request.write)) from error
         finally:
             if connection is not None:
                 pool.give_back(connection)
@@ -210,7 +198,7 @@ def _delay_after(attempts: int) -> float:
 def _final_error(error: TidemarkError, write: Write | None, may_be_written: bool, attempts: int) -> TidemarkError:
     """Returns the error to raise. A rejected last attempt does not undo an earlier one that may have written."""
     if may_be_written and error.retryable and error.outcome == "rejected":
-        error = _lost(write)
+        error = lost(write)
     if may_be_written:
         error.outcome = "unknown"
     error.attempts = attempts
@@ -221,13 +209,6 @@ def _unreachable(error: Exception) -> TidemarkError:
     if isinstance(error, ssl.SSLCertVerificationError):
         return TidemarkError("STORAGE_ERROR", f"What answers there cannot be trusted: {error.verify_message}")
     return TidemarkError("UNAVAILABLE", f"The server cannot be reached ({error}); try again")
-
-
-def _lost(write: Write | None) -> TidemarkError:
-    if write is None:
-        return TidemarkError("UNAVAILABLE", "The answer was lost; try again")
-    message = "The answer was lost; retry the same write to find out its outcome"
-    return TidemarkError("OUTCOME_UNKNOWN", message, write=write)
 
 
 def _error_of_answer(head: Head, body: bytes, write: Write | None) -> TidemarkError:
@@ -241,24 +222,5 @@ def _error_of_answer(head: Head, body: bytes, write: Write | None) -> TidemarkEr
     if head.status in (429, 503):
         return TidemarkError("UNAVAILABLE", "The server takes no calls right now; try again")
     if head.status >= 500:
-        return _lost(write)
-    return _no_server(f"it answers with HTTP {head.status}")
-
-
-def _no_server(reason: str) -> TidemarkError:
-    return TidemarkError("STORAGE_ERROR", f"What answers there is no Tidemark server: {reason}")
-
-
-def error_of_problem(problem: Mapping[str, Any], write: Write | None) -> TidemarkError:
-    """Rebuilds the error of a problem document."""
-    code = problem["code"]
-    return class_of(code)(
-        code,
-        str(problem.get("detail", code)),
-        field=problem.get("field"),
-        rule=problem.get("rule"),
-        errors=problem.get("errors", ()),
-        current=problem.get("current"),
-        write=write if code == "OUTCOME_UNKNOWN" else None,
-        problem=problem,
-    )
+        return lost(write)
+    return no_server(f"it answers with HTTP {head.status}")

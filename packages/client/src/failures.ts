@@ -16,7 +16,7 @@ const UNSENT = new Set([
 ]);
 
 /** Rebuilds the error that a problem document describes. An `OUTCOME_UNKNOWN` error carries the write of the call. */
-function errorOf(problem: Problem, write: StoreWrite | typeof NO_WRITE): TidemarkError {
+export function errorOf(problem: Problem, write: StoreWrite | typeof NO_WRITE): TidemarkError {
   return errorOfProblem(problem, problem.outcome === 'unknown' && write !== NO_WRITE ? { write } : {});
 }
 

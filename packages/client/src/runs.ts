@@ -52,6 +52,7 @@ import { bodyOf, LIFE_MEMBER, LINES, targetOf } from '@tidemark/wire';
 import type { HeadWatch } from './head-watch.ts';
 import { linesBody } from './line-body.ts';
 import { follow } from './live.ts';
+import { SharedAppends } from './shared-appends.ts';
 import { checkTenant, tenantIn as tenantOf } from './tenants.ts';
 import type { Transport } from './transport.ts';
 import { uuid } from './uuid.ts';
@@ -115,11 +116,11 @@ export function httpRuns(
 
   const runs: Omit<RunStore, 'handle'> = {
     async appendEvent(event, options) {
-      return (await append(
-        encodeEvent(event),
-        options,
-        transport.writeOf('runs', 'appendEvent', [event, options]),
-      )) as AppendResult;
+      const body = encodeEvent(event);
+      const write = transport.writeOf('runs', 'appendEvent', [event, options]);
+      const shared = isPlain(options) ? SharedAppends.of(transport) : null;
+      if (shared?.accepts(body)) return shared.append(body, options, write);
+      return (await append(body, options, write)) as AppendResult;
     },
 
     async appendEvents(events, options) {
@@ -356,6 +357,12 @@ function filling({ appendEvent, appendEvents }: Appends, tenantId: string | unde
     appendEvent: async (event, options) => appendEvent(filledEvent(event, STAMPS, tenantId), options),
     appendEvents: async (events, options) => appendEvents(filledEvents(events, STAMPS, tenantId), options),
   };
+}
+
+/** Whether an append has no options besides its limits, so that it can share a request with others. */
+function isPlain(options: AppendOptions | undefined): boolean {
+  const { signal: _, timeoutMs: __, ...others } = options ?? {};
+  return Object.values(others).every((value) => value === undefined);
 }
 
 /** Returns the error for an event that was refused before it was sent, in the same form as an error of the server. */

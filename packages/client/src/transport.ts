@@ -35,7 +35,7 @@ import {
 import { errorOfAnswer, errorOfConnection, errorOfGivingUp, NO_WRITE } from './failures.ts';
 
 /** Extra time for the server, which enforces the time limit itself and returns a more precise error. */
-const GRACE_MS = 500;
+export const GRACE_MS = 500;
 const LONGEST_MS = 600_000;
 
 export interface TransportOptions {
@@ -89,9 +89,16 @@ class Lifetime {
   readonly pending = new Set<Promise<unknown>>();
 }
 
+/** The time limit of a call, and the signal of its caller. */
+interface Limits {
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+}
+
 export class Transport {
   readonly #options: TransportOptions;
-  readonly #lifetime: Lifetime;
+  /** Identifies the store and all its views. */
+  readonly lifetime: Lifetime;
   readonly tenantId: string | null;
   /** Whether the server is version 0.1, which uses other names for some parameters and members. */
   usesOldNames = false;
@@ -99,12 +106,12 @@ export class Transport {
   constructor(options: TransportOptions, tenantId: string | null = null, lifetime = new Lifetime()) {
     this.#options = options;
     this.tenantId = tenantId;
-    this.#lifetime = lifetime;
+    this.lifetime = lifetime;
   }
 
   /** Returns a transport over the same connection for one tenant. */
   forTenant(tenantId: string): Transport {
-    const transport = new Transport(this.#options, tenantId, this.#lifetime);
+    const transport = new Transport(this.#options, tenantId, this.lifetime);
     transport.usesOldNames = this.usesOldNames;
     return transport;
   }
@@ -126,13 +133,13 @@ export class Transport {
 
   /** Aborted when the store is closed. */
   get closed(): AbortSignal {
-    return this.#lifetime.closing.signal;
+    return this.lifetime.closing.signal;
   }
 
   /** Ends live reads, then waits for pending calls. */
   async close(): Promise<void> {
-    this.#lifetime.closing.abort();
-    await Promise.allSettled([...this.#lifetime.pending]);
+    this.lifetime.closing.abort();
+    await Promise.allSettled([...this.lifetime.pending]);
   }
 
   /** Sends a request and returns the JSON of the response. */
@@ -140,8 +147,18 @@ export class Transport {
     request: Request<Name>,
     options: CallOptions | undefined,
   ): Promise<AnswerTo<Name>> {
-    const response = this.#send(request, options, async (it) => (it.status === 204 ? null : await it.json()));
-    return (await this.#settled(response)) as AnswerTo<Name>;
+    return this.callWithin(request, this.startCall(options), options?.signal);
+  }
+
+  /** Like `call`, for a call that has already been accepted, so it is sent even if the store is being closed. */
+  async callWithin<Name extends RouteName>(
+    request: Request<Name>,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<AnswerTo<Name>> {
+    const limits = { timeoutMs, signal };
+    const response = this.#send(request, limits, async (it) => (it.status === 204 ? null : await it.json()));
+    return (await this.settled(response)) as AnswerTo<Name>;
   }
 
   /** Like `call`, but returns `null` for `NOT_FOUND`. */
@@ -158,7 +175,7 @@ export class Transport {
     options: CallOptions | undefined,
   ): Promise<{ isDone: boolean; report: AnswerTo<Name> }> {
     const read = async (it: Response) => ({ isDone: it.status !== 202, report: (await it.json()) as AnswerTo<Name> });
-    return this.#settled(this.#send(request, options, read));
+    return this.settled(this.#send(request, this.#limitsOf(options), read));
   }
 
   /** Yields the lines of a response as they arrive. The time limit applies to each line. */
@@ -171,12 +188,22 @@ export class Transport {
     }
   }
 
+  /** Yields the lines of a response, problems included, for calls that have already been accepted. */
+  async *linesWithin(request: Request, timeoutMs: number): AsyncGenerator<unknown, void, undefined> {
+    const { chunks } = await this.#open(request, { timeoutMs });
+    yield* jsonLinesOf(chunks);
+  }
+
   /**
    * Returns a response whose body the caller reads at its own speed. The timeout applies only to waiting for more
    * bytes.
    */
   async open(request: Request, options: CallOptions | undefined): Promise<OpenAnswer> {
-    const bounds = this.#bound(options);
+    return this.#open(request, this.#limitsOf(options));
+  }
+
+  async #open(request: Request, limits: Limits): Promise<OpenAnswer> {
+    const bounds = this.#bound(limits);
     try {
       const response = await this.#fetch(request, bounds);
       return { response, chunks: bytesOf(response, bounds) };
@@ -210,20 +237,21 @@ export class Transport {
     return { ...options, timeoutMs: this.startCall(options) + checkDuration(wait, 'wait') };
   }
 
-  #settled<T>(call: Promise<T>): Promise<T> {
-    const { pending } = this.#lifetime;
+  #limitsOf(options: CallOptions | undefined): Limits {
+    return { timeoutMs: this.startCall(options), signal: options?.signal };
+  }
+
+  /** Makes `close` wait for a call. */
+  settled<T>(call: Promise<T>): Promise<T> {
+    const { pending } = this.lifetime;
     pending.add(call);
     const forget = () => pending.delete(call);
     call.then(forget, forget);
     return call;
   }
 
-  async #send<T>(
-    request: Request,
-    options: CallOptions | undefined,
-    read: (response: Response) => Promise<T>,
-  ): Promise<T> {
-    const bounds = this.#bound(options, request.isLong);
+  async #send<T>(request: Request, limits: Limits, read: (response: Response) => Promise<T>): Promise<T> {
+    const bounds = this.#bound(limits, request.isLong);
     const attempt = async () => read(await this.#fetch(request, bounds));
     try {
       return await attempt().catch((error) => {
@@ -267,10 +295,8 @@ export class Transport {
     } as RequestInit;
   }
 
-  #bound(options: CallOptions | undefined, isLong = false): Bounds {
-    const timeoutMs = this.startCall(options);
+  #bound({ timeoutMs, signal }: Limits, isLong = false): Bounds {
     const controller = new AbortController();
-    const signal = options?.signal;
     let why: ReturnType<Bounds['why']> = null;
     const giveUp = (because: NonNullable<typeof why>) => {
       why ??= because;

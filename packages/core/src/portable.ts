@@ -31,6 +31,7 @@ export {
   isPlainObject,
 } from './checks/text.ts';
 export * from './contracts/index.ts';
+export type { EngineCall } from './engine/call.ts';
 export { isTerminal, mayMove } from './jobs/states.ts';
 export { checkParkTime } from './jobs/times.ts';
 export { blameRun } from './projections/run-blame.ts';
@@ -42,6 +43,7 @@ export { smallParts } from './runs/parts.ts';
 export { RunFold, reduceRun } from './runs/reducer.ts';
 export { timeLimitOf } from './tools/call-start.ts';
 export { writeForError } from './tools/carried-writes.ts';
+export { GroupCommit } from './tools/group-commit.ts';
 export { HeadMemory, headKey } from './tools/head-memory.ts';
 export { sleep } from './tools/sleep.ts';
 export {

@@ -34,6 +34,12 @@ interface Waiting<Operation, Outcome> {
 
 const LONGEST_TURN_MS = 5;
 
+/** Browsers have no `setImmediate`. */
+const afterTurn =
+  typeof setImmediate === 'function'
+    ? (then: () => void) => void setImmediate(then)
+    : (then: () => void) => void setTimeout(then, 0);
+
 export class GroupCommit<Operation, Outcome> {
   readonly #commit: CommitGroup<Operation, Outcome>;
   readonly #maxQueue: number;
@@ -92,7 +98,7 @@ export class GroupCommit<Operation, Outcome> {
    */
   async #turnEnd(): Promise<void> {
     if (this.#lastGroupSize <= 1 && performance.now() - this.#turnedAt < LONGEST_TURN_MS) return;
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise<void>(afterTurn);
     this.#turnedAt = performance.now();
   }
 

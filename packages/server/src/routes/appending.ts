@@ -95,20 +95,29 @@ async function* appendLines(
     return taken;
   };
   const batches = inBatches(readLines(request, lineBytes, memory), services.shares);
-  for await (const lines of whileHeld(call.hold, batches)) {
-    let bytes = 0;
-    for (const line of lines) bytes += line.length;
-    // Waits for work in progress to finish before requesting more memory than is available.
-    const isTooMuch = () =>
-      underWay.length >= BATCHES || bytesUnderWay + bytes > BYTES_UNDER_WAY || !memory.mayGrow(COPIES_PER_BODY * bytes);
-    while (underWay.length > 0 && isTooMuch()) yield await take();
-    memory.grow(COPIES_PER_BODY * bytes);
-    bytesUnderWay += bytes;
-    const { begun, end } = turnToAppend(call, lines.length);
-    if (begun) await begun;
-    underWay.push({ bytes, results: Promise.all(lines.map(appendLine)).finally(end) });
+  let failure: { error: unknown } | undefined;
+  try {
+    for await (const lines of whileHeld(call.hold, batches)) {
+      let bytes = 0;
+      for (const line of lines) bytes += line.length;
+      // Waits for work in progress to finish before requesting more memory than is available.
+      const isTooMuch = () =>
+        underWay.length >= BATCHES ||
+        bytesUnderWay + bytes > BYTES_UNDER_WAY ||
+        !memory.mayGrow(COPIES_PER_BODY * bytes);
+      while (underWay.length > 0 && isTooMuch()) yield await take();
+      memory.grow(COPIES_PER_BODY * bytes);
+      bytesUnderWay += bytes;
+      const { begun, end } = turnToAppend(call, lines.length);
+      if (begun) await begun;
+      underWay.push({ bytes, results: Promise.all(lines.map(appendLine)).finally(end) });
+    }
+  } catch (error) {
+    failure = { error };
   }
+  // Lines before a failure are being stored, so they are answered first.
   while (underWay.length > 0) yield await take();
+  if (failure) throw failure.error;
 }
 
 function eventOf(line: Buffer, maxMembers: number): RunEventInput {
