@@ -3,8 +3,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { buildOutdated } from '../scripts/outdated.ts';
 import { compareWith } from './against.ts';
+import { attribute } from './attribution.ts';
 import { benchCodec } from './codec.ts';
 import { benchCopying } from './copying.ts';
+import { guard } from './guard.ts';
 import { benchInspector } from './inspector.ts';
 import { benchJobs } from './jobs.ts';
 import { benchKeeping } from './keeping.ts';
@@ -49,6 +51,13 @@ if (named[0] === 'against') {
   await compareWith(process.argv.slice(3));
   process.exit();
 }
+if (named[0] === 'attribution') {
+  await attribute(process.argv.slice(3));
+  process.exit();
+}
+if (named[0] === 'guard') {
+  process.exit((await guard(process.argv.slice(3))) ? 0 : 1);
+}
 if (named[0] === 'neighbours') {
   await compareWithNeighbours(process.argv.slice(3));
   process.exit();
@@ -56,7 +65,7 @@ if (named[0] === 'neighbours') {
 const unknown = named.find((name) => !(name in ENGINES));
 if (unknown !== undefined) {
   console.error(
-    `There is no benchmark for ${unknown}; choose from ${Object.keys(ENGINES).join(', ')}, against, neighbours`,
+    `There is no benchmark for ${unknown}; choose from ${Object.keys(ENGINES).join(', ')}, against, attribution, guard, neighbours`,
   );
   process.exit(2);
 }
