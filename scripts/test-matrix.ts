@@ -1,6 +1,6 @@
 /**
  * `npm run test:matrix`: the whole conformance kit on PostgreSQL in every combination of version, partitions, row-level
- * security and pooler, on Redis and Valkey and on NATS in every version, alone and as clusters, over HTTP on PostgreSQL,
+ * security and pooler and with tenants on two and four servers, on Redis and Valkey and on NATS in every version, alone and as clusters, over HTTP on PostgreSQL,
  * between clients and servers of different versions, and its cases about artifacts with the bytes in Ceph. Arguments
  * narrow it down: `npm run test:matrix -- "PostgreSQL 14"`. `npm run test:matrix -- install` tests the packed packages
  * instead, and `npm run test:matrix -- adapters` compares the adapters for frameworks with the SDKs in 1 000 call
@@ -20,6 +20,7 @@ import * as dynamodb from '../packages/dynamodb/test/kit-parts.ts';
 import * as nats from '../packages/nats/test/kit-parts.ts';
 import { SETTINGS as NATS_SETTINGS } from '../packages/nats/test/servers.ts';
 import { allCombinations, describeCombination, startCombination } from '../packages/postgres/test/combinations.ts';
+import { startPlaced } from '../packages/postgres/test/placed.ts';
 import * as redis from '../packages/redis/test/kit-parts.ts';
 import * as s3 from '../packages/s3/test/kit-parts.ts';
 import * as http from '../packages/server/test/kit-parts.ts';
@@ -45,6 +46,7 @@ interface Combination {
 
 const COMBINATIONS: Combination[] = [
   ...allCombinations().map((it) => ({ title: describeCombination(it), start: () => startCombination(it) })),
+  ...[2, 4].map((count) => ({ title: `PostgreSQL, tenants on ${count} servers`, start: () => startPlaced(count) })),
   ...Object.entries(redis.SETTINGS).map(([title, start]) => ({
     title,
     start: async () => {

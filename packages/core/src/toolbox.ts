@@ -69,6 +69,7 @@ export { artifactSweep, Cleaner, type CleaningStep, onceInAWhile, sweeping } fro
 export { SteadyClock } from './tools/clock.ts';
 export { KeyedMutex } from './tools/contention.ts';
 export { StoreContext } from './tools/context.ts';
+export { weakestDurability } from './tools/durability.ts';
 export { decodeId, encodeId } from './tools/encoded-ids.ts';
 export { GroupCommit } from './tools/group-commit.ts';
 export { JOB_PREFIX, jobTypeOf } from './tools/job-keys.ts';

@@ -6,7 +6,14 @@ import { TidemarkError } from '@tidemark/core';
 import { DEFAULT_TENANT, type EngineCall, sleep } from '@tidemark/core/engine';
 import { NOW, type Revisions, type SqlRunDatabase, type SqlRunTransaction, type SqlValue } from '@tidemark/sql';
 import type pg from 'pg';
-import { isSerializationFailure, isUniqueViolation, sqlState, translateRead, translateWrite } from './errors.ts';
+import {
+  isFenced,
+  isSerializationFailure,
+  isUniqueViolation,
+  sqlState,
+  translateRead,
+  translateWrite,
+} from './errors.ts';
 import { type Client, PLANNING, types } from './pool.ts';
 import type { Dialect } from './sql.ts';
 
@@ -203,7 +210,8 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
       return await this.#inside(reach, mode, async (client) => (await client.query(query)).rows as unknown[][]);
     } catch (error) {
       if (error instanceof CommitFailure) throw error.meaning();
-      throw isUniqueViolation(error) || isSerializationFailure(error) ? error : translateRead(error);
+      const isExpected = isUniqueViolation(error) || isSerializationFailure(error) || isFenced(error);
+      throw isExpected ? error : translateRead(error);
     }
   }
 

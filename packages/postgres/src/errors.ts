@@ -17,6 +17,16 @@ export function isUniqueViolation(error: unknown): boolean {
   return sqlState(error) === '23505';
 }
 
+/** The state with which the fence of a placed server refuses a statement. */
+const FENCED = '55TMF';
+/** About as long as a tenant is frozen when it moves. */
+const RETRY_FENCED_MS = 200;
+
+/** Whether a tenant of the statement is being moved, or is on another server. Nothing was written. */
+export function isFenced(error: unknown): boolean {
+  return sqlState(error) === FENCED;
+}
+
 /** States after which the server has certainly rolled back. */
 const ROLLED_BACK = /^(08P01|22|23|25|26|28|34|38|39|3B|3D|3F|40001|40P01|42|53|54|55|57014|P0|0A)/;
 
@@ -65,6 +75,11 @@ function refusal(state: string, message: string, cause: unknown): TidemarkError 
       'This server is a replica and takes no writes; it may be promoted soon, try again',
       { cause },
     );
+  if (state === FENCED)
+    return new TidemarkError('UNAVAILABLE', `The tenant is being moved to another server: ${message}; try again`, {
+      retryAfterMs: RETRY_FENCED_MS,
+      cause,
+    });
   if (/^(53|55P03|40)/.test(state))
     return new TidemarkError('UNAVAILABLE', `PostgreSQL is busy: ${message}`, { cause });
   return new TidemarkError('STORAGE_ERROR', `PostgreSQL refused: ${message}`, { cause });

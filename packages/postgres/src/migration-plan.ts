@@ -21,7 +21,7 @@ export interface Migration {
  */
 export type MigrationOptions = Pick<
   PostgresOptions,
-  'schema' | 'partitions' | 'rowLevelSecurity' | 'payloadIndex' | 'updateIndex' | 'upgrade'
+  'schema' | 'partitions' | 'rowLevelSecurity' | 'payloadIndex' | 'updateIndex' | 'servers' | 'upgrade'
 >;
 
 /** Migrations that are applied only when their option is on. */
@@ -29,6 +29,7 @@ export const OPTIONAL: Record<number, keyof MigrationOptions> = {
   1001: 'rowLevelSecurity',
   1002: 'payloadIndex',
   1003: 'updateIndex',
+  1004: 'servers',
 };
 
 /**
@@ -68,7 +69,7 @@ export function planMigrations(options: MigrationOptions = {}): Migration[] {
     })
     .filter(({ version }) => {
       const option = OPTIONAL[version];
-      return option === undefined || options[option] === true;
+      return option === undefined || (options[option] !== undefined && options[option] !== false);
     });
 }
 

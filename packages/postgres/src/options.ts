@@ -40,6 +40,19 @@ export interface PostgresOptions extends StoreOptions {
    */
   updateIndex?: boolean;
   /**
+   * More servers: tenants are then placed on this one, which is named `main`, and on these. An object of names and URLs,
+   * or, in a URL, `?servers=north=…,south=…` with encoded URLs. Name all servers in every process, always the same.
+   *
+   * @example
+   * { north: 'postgres://north.internal/app', south: 'postgres://south.internal/app' }
+   */
+  servers?: Readonly<Record<string, string>> | string;
+  /**
+   * Returns the name of the server on which a new tenant is placed, or `undefined` for the default: the tenants are
+   * spread evenly by a hash. Later calls for the same tenant do not ask again.
+   */
+  placement?: (tenantId: string) => string | undefined;
+  /**
    * `require` makes opening fail with `DURABILITY_TOO_WEAK` on a server where a power failure could lose an
    * acknowledged write. By default the store opens anyway; `doctor` reports the weakness.
    */
@@ -60,6 +73,7 @@ export const URL_OPTIONS: UrlReadings = {
   listenUrl: 'text',
   migrate: 'switch',
   upgrade: 'switch',
+  servers: 'text',
 };
 
 /** Throws `INVALID_ARGUMENT` unless the name is safe to use in quotes without escaping. */

@@ -35,9 +35,10 @@ import type pg from 'pg';
 import { AppendGroup, type GroupOutcome } from './append-group.ts';
 import { APPEND, APPEND_KEEPING_STATUS } from './append-sql.ts';
 import { type Database, OpenTransaction } from './database.ts';
-import { isSerializationFailure, isUniqueViolation, translateRead, translateWrite } from './errors.ts';
+import { isFenced, isSerializationFailure, isUniqueViolation, translateRead, translateWrite } from './errors.ts';
 import { appendExactly } from './exact-append.ts';
 import { ANY_RUN, type Notifications, topicOf } from './notifications.ts';
+import { copiedEpochs, type FeedPosition } from './placement/origins.ts';
 import { RUN_DIALECT } from './run-dialect.ts';
 
 export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
@@ -86,8 +87,9 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     try {
       return group.outcomes(await this.database.statement(statement, group.parameters(), group.tenants));
     } catch (error) {
-      // Another writer stored a key or took a lock after the statement began, so no event of the group was written.
-      if (!isUniqueViolation(error) && !isSerializationFailure(error)) throw translateWrite(error);
+      // Another writer stored a key or took a lock after the statement began, or a tenant is fenced, so no event of the
+      // group was written.
+      if (!isUniqueViolation(error) && !isSerializationFailure(error) && !isFenced(error)) throw translateWrite(error);
       return appends.map(() => 'left');
     }
   }
@@ -147,21 +149,55 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   }
 
   async feed(after: string | null, limit: number, call: EngineCall, notices?: boolean): Promise<FeedEntry[]> {
-    const isFeedPosition = (values: unknown[]) =>
-      values.length === 3 &&
-      isEpoch(values[0]) &&
-      typeof values[1] === 'string' &&
-      Number.isSafeInteger(values[2]) &&
-      /^\d{1,19}$/.test(values[1]);
-    const position =
-      after === null ? ([0, '0', 0] as const) : decodeCursor<[number, string, number]>(after, isFeedPosition);
+    const position = after === null ? FEED_START : decodeCursor<[number, string, number]>(after, isFeedPosition);
+    const range = [...position];
+    return this.#readFeed(notices ? SELECT_FEED_WITH_NOTICES : SELECT_FEED, range, limit, call, notices);
+  }
+
+  /**
+   * Returns the position up to which the feed can be read now: transactions beyond it may still commit. Read it before
+   * the feeds that it bounds.
+   */
+  async feedHorizon(call: EngineCall): Promise<FeedPosition> {
+    const [row] = await this.database.readArrays(SELECT_HORIZON, [], call);
+    return [row![0] as number, row![1] as string, 0];
+  }
+
+  /**
+   * Returns entries of another server's feed, between two positions of that feed, that were copied here together with
+   * their tenants.
+   */
+  async copiedFeed(
+    origin: number,
+    after: string | null,
+    before: FeedPosition,
+    limit: number,
+    call: EngineCall,
+    notices: boolean,
+  ): Promise<FeedEntry[]> {
+    const [epoch, xid, at] =
+      after === null ? FEED_START : decodeCursor<[number, string, number]>(after, isFeedPosition);
+    const base = copiedEpochs(origin);
+    const range = [epoch + base, xid, at, before[0] + base, before[1]];
+    const statement = notices ? SELECT_COPIED_WITH_NOTICES : SELECT_COPIED;
+    return this.#readFeed(statement, range, limit, call, notices, base);
+  }
+
+  async #readFeed(
+    statement: string,
+    range: readonly (string | number)[],
+    limit: number,
+    call: EngineCall,
+    notices: boolean | undefined,
+    base = 0,
+  ): Promise<FeedEntry[]> {
+    const cursorOf = (row: unknown[]) => encodeCursor([(row[0] as number) - base, row[1], row[2]]);
     if (notices) {
-      const params = [...position, limit, ...position, limit, limit];
-      const rows = await this.database.readArrays(SELECT_FEED_WITH_NOTICES, params, call);
-      return rows.map((row) => feedEntryOrNotice(encodeCursor(row.slice(0, 3)), row, 4));
+      const rows = await this.database.readArrays(statement, [...range, limit, ...range, limit, limit], call);
+      return rows.map((row) => feedEntryOrNotice(cursorOf(row), row, 4));
     }
-    const rows = await this.database.readArrays(SELECT_FEED, [...position, limit], call);
-    return rows.map((row) => feedEntry(encodeCursor(row.slice(0, 3)), row, 3));
+    const rows = await this.database.readArrays(statement, [...range, limit], call);
+    return rows.map((row) => feedEntry(cursorOf(row), row, 3));
   }
 
   waitForEvents(run: RunKey | null, call: EngineCall): Promise<void> {
@@ -172,6 +208,19 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   drain(): Promise<void> {
     return this.#group.drain();
   }
+}
+
+const FEED_START: FeedPosition = [0, '0', 0];
+
+function isFeedPosition(values: unknown[]): boolean {
+  const [epoch, xid, position] = values;
+  return (
+    values.length === 3 &&
+    isEpoch(epoch) &&
+    typeof xid === 'string' &&
+    Number.isSafeInteger(position) &&
+    /^\d{1,19}$/.test(xid)
+  );
 }
 
 function byLockOrder(a: RunAppend, b: RunAppend): number {
@@ -201,26 +250,39 @@ const isNext = (row: string) => `
     (${row}.epoch, ${row}.xid, ${row}.position) > (?::int, ?::text::xid8, ?::bigint)
     AND (${row}.epoch < (SELECT max(epoch) FROM @feed_epochs) OR ${row}.xid < pg_snapshot_xmin(pg_current_snapshot()))`;
 
-const SELECT_FEED = `
+/** The condition for copies of another server's entries between two positions. All of them are committed. */
+const isCopied = (row: string) => `
+    (${row}.epoch, ${row}.xid, ${row}.position) > (?::int, ?::text::xid8, ?::bigint)
+    AND (${row}.epoch, ${row}.xid) < (?::int, ?::text::xid8)`;
+
+const SELECT_HORIZON = `
+  SELECT max(epoch), pg_snapshot_xmin(pg_current_snapshot())::text FROM @feed_epochs`;
+
+const feedSql = (condition: (row: string) => string) => `
   SELECT e.epoch, e.xid::text, e.position, ${feedColumns(END_BEFORE)}
   FROM @run_events e
-  WHERE ${isNext('e')} AND ${NOT_REMOVED}
+  WHERE ${condition('e')} AND ${NOT_REMOVED}
   ORDER BY e.epoch, e.xid, e.position LIMIT ?`;
 
 /** The same feed with notices. A single statement, so that events and notices come from the same snapshot. */
-const SELECT_FEED_WITH_NOTICES = `
+const feedWithNoticesSql = (condition: (row: string) => string) => `
   SELECT f.epoch, f.xid::text, f.position, f.notice, ${FEED_COLUMNS.map((column) => `f.${column}`).join(', ')}
   FROM (
     (
       SELECT e.epoch, e.xid, e.position, NULL AS notice, ${feedColumns(END_BEFORE)}
-      FROM @run_events e WHERE ${isNext('e')} AND ${NOT_REMOVED}
+      FROM @run_events e WHERE ${condition('e')} AND ${NOT_REMOVED}
       ORDER BY e.epoch, e.xid, e.position LIMIT ?
     )
     UNION ALL
     (
       SELECT n.epoch, n.xid, n.position, n.notice, ${NOTICE_COLUMNS}
-      FROM @run_notices n WHERE ${isNext('n')}
+      FROM @run_notices n WHERE ${condition('n')}
       ORDER BY n.epoch, n.xid, n.position LIMIT ?
     )
   ) AS f
   ORDER BY f.epoch, f.xid, f.position LIMIT ?`;
+
+const SELECT_FEED = feedSql(isNext);
+const SELECT_FEED_WITH_NOTICES = feedWithNoticesSql(isNext);
+const SELECT_COPIED = feedSql(isCopied);
+const SELECT_COPIED_WITH_NOTICES = feedWithNoticesSql(isCopied);

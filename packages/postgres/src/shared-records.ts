@@ -25,7 +25,14 @@ import {
 } from '@tidemark/sql';
 import { BinaryArray } from './binary-arrays.ts';
 import type { Database } from './database.ts';
-import { isSerializationFailure, isUniqueViolation, sqlState, translateRead, translateWrite } from './errors.ts';
+import {
+  isFenced,
+  isSerializationFailure,
+  isUniqueViolation,
+  sqlState,
+  translateRead,
+  translateWrite,
+} from './errors.ts';
 import { type IndexedRow, indexKeysStatement, planIndexStep } from './index-step.ts';
 import {
   type ChainOfGroup,
@@ -279,7 +286,7 @@ function fieldIn({ name, field }: ReadRequest, [row]: readonly ReadRow[]): Uint8
 
 /** Whether the server refused the statement because of one of its writes, or in favour of another. */
 function isRefused(error: unknown): boolean {
-  if (isUniqueViolation(error) || isSerializationFailure(error)) return true;
+  if (isUniqueViolation(error) || isSerializationFailure(error) || isFenced(error)) return true;
   return /^(21|22|23|54)/.test(sqlState(error) ?? '');
 }
 

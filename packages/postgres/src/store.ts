@@ -20,6 +20,7 @@ import type { MigrationState } from './migration-plan.ts';
 import { checkMigrated, migrate, migrationStates, raiseMarker, readMarker } from './migrations.ts';
 import { Notifications } from './notifications.ts';
 import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions, URL_OPTIONS } from './options.ts';
+import { type OpenServer, placedStore } from './placement/placed-store.ts';
 import { connectPool } from './pool.ts';
 import { type Confinement, confinementOf } from './roles.ts';
 import { PostgresRuns } from './runs.ts';
@@ -40,6 +41,12 @@ import { Dialect } from './sql.ts';
  */
 export async function postgresStore(options: string | PostgresOptions): Promise<Store> {
   const given = withUrlOptions(typeof options === 'string' ? { url: options } : options, URL_OPTIONS);
+  if (given.servers === undefined) return (await openServer(given)).store;
+  return placedStore(given, openServer);
+}
+
+/** Opens one server. */
+async function openServer(given: PostgresOptions): Promise<OpenServer> {
   if (typeof given.url !== 'string') throw invalidArgument('url', 'a URL such as postgres://localhost/app', given.url);
   const schema = checkSchema(given.schema ?? DEFAULT_SCHEMA);
   const context = new StoreContext(given);
@@ -124,7 +131,7 @@ async function assemble(
   database: Database,
   sessions: boolean,
   marker: ChainMarker,
-): Promise<Store> {
+): Promise<OpenServer> {
   const { dialect } = database;
   const notifications = new Notifications(pool, options.listenUrl ?? (sessions ? options.url : null), dialect.schema);
   const signals = {
@@ -142,7 +149,7 @@ async function assemble(
   const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context.clock);
   let durability: Durability = await durabilityOf(pool, dialect);
   const { rows } = await pool.query('SHOW server_version');
-  return assembleStore(context, {
+  const store = assembleStore(context, {
     backend: 'postgres',
     version: rows[0].server_version,
     can: { ...SQL_ABILITIES, 'runs.listByUpdate': options.updateIndex === true },
@@ -167,4 +174,5 @@ async function assemble(
       await pool.end();
     },
   });
+  return { store, runs, pool, dialect };
 }

@@ -123,7 +123,7 @@ async function underTest(options: PostgresOptions): Promise<StoreUnderTest> {
 }
 
 /** Changes a stored value as a failing disk would, without firing triggers. */
-async function damage(url: string, ...field: [tenantId: string, key: string, field: string]): Promise<void> {
+export async function damage(url: string, ...field: [tenantId: string, key: string, field: string]): Promise<void> {
   await withClient(url, async (client) => {
     await client.query('BEGIN');
     await client.query('SET LOCAL session_replication_role = replica');

@@ -8,10 +8,19 @@ import { WITHOUT_POSTGRES } from './databases.ts';
 const MODEL_RUNS = 20;
 
 export function registerCombination(combination: Combination, cases: readonly ConformanceCase[] = ALL_CASES): void {
-  describe.skipIf(WITHOUT_POSTGRES)(describeCombination(combination), () => {
-    let setting: Setting;
+  registerKit(describeCombination(combination), () => startCombination(combination), cases);
+}
+
+/** Registers the kit, or a part of it, for servers that are started for it. */
+export function registerKit(
+  title: string,
+  start: () => Promise<Pick<Setting, 'openUnderTest' | 'stop'>>,
+  cases: readonly ConformanceCase[] = ALL_CASES,
+): void {
+  describe.skipIf(WITHOUT_POSTGRES)(title, () => {
+    let setting: Pick<Setting, 'openUnderTest' | 'stop'>;
     beforeAll(async () => {
-      setting = await startCombination(combination);
+      setting = await start();
     }, 180_000);
     afterAll(() => setting?.stop(), 60_000);
 

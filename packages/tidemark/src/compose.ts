@@ -1,5 +1,5 @@
 /** Composes a single store from several. Each part of the contract is served by the engine chosen for it. */
-import { type Durability, invalidArgument, type Store, TENANT_PARTS, type TenantPart } from '@tidemark/core';
+import { invalidArgument, type Store, TENANT_PARTS, type TenantPart } from '@tidemark/core';
 import {
   type AgentEngine,
   assembleStore,
@@ -8,6 +8,7 @@ import {
   type RunEngine,
   StoreContext,
   type TenancyEngine,
+  weakestDurability,
 } from '@tidemark/core/engine';
 import { composeTenancy } from './compose-tenancy.ts';
 import type { DriverOptions } from './drivers.ts';
@@ -44,11 +45,6 @@ const AGENT_PARTS: Record<keyof AgentEngine, PartName> = {
   sessions: 'sessions',
 };
 
-/**
- * Sorted from the weakest guarantee to the strongest. `unknown` is weaker than every known durability except `none`.
- */
-const DURABILITIES: readonly Durability[] = ['none', 'unknown', 'process-crash', 'host-crash', 'node-loss'];
-
 /** Composes a store. Its ping, doctor and close cover all parts. */
 export function composeStores(parts: Parts, options: DriverOptions): Store {
   const named = new Map(Object.entries(parts).map(([part, store]) => [part, engineUnder(store, part)]));
@@ -75,7 +71,7 @@ export function composeStores(parts: Parts, options: DriverOptions): Store {
       reopen: all.every((it) => it.can.reopen),
     },
     ...chainFormatOf(engine('runs')),
-    durability: () => DURABILITIES.find((durability) => all.some((it) => it.durability() === durability))!,
+    durability: () => weakestDurability(all.map((it) => it.durability())),
     runs: composedRuns(engine('runs').runs, engine('snapshots').runs),
     kv: engine('kv').kv,
     agents: Object.fromEntries(agents) as Partial<AgentEngine>,
@@ -133,7 +129,7 @@ function composedRuns(runs: RunEngine | undefined, snapshots: RunEngine | undefi
 }
 
 function composedReport(engines: readonly Engine[], reports: readonly Awaited<ReturnType<Engine['doctor']>>[]) {
-  const weakest = DURABILITIES.find((durability) => reports.some((report) => report.durability === durability))!;
+  const weakest = weakestDurability(reports.map(({ durability }) => durability));
   const findings = reports.flatMap((report, index) =>
     report.findings.map((finding) => ({ ...finding, check: `${engines[index]!.backend}: ${finding.check}` })),
   );

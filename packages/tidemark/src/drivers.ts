@@ -7,6 +7,13 @@ import { invalidUrl, missingPackage, shownUrl } from '@tidemark/core/engine';
 export interface DriverOptions extends StoreOptions {
   /** `require` fails with `DURABILITY_TOO_WEAK` if an acknowledged write could be lost in a power failure. */
   durability?: 'require';
+  /** PostgreSQL only: the names and URLs of more servers, over which the tenants are spread. */
+  servers?: Readonly<Record<string, string>>;
+  /**
+   * With `servers`: returns the name of the server for a new tenant, where `main` is the store's own URL. By default
+   * the tenants are spread evenly.
+   */
+  placement?: (tenantId: string) => string | undefined;
 }
 
 type OpenUrl = (url: string, options: DriverOptions) => Promise<Store>;
@@ -79,6 +86,8 @@ export const STORE_SCHEMES: readonly string[] = ['memory', 'sqlite', ...Object.k
 /** Opens a store by URL. */
 export async function openUrl(url: string, options: DriverOptions): Promise<Store> {
   const scheme = /^([a-z]+):/.exec(url)?.[1];
+  if (options.servers !== undefined && !/^postgres(ql)?$/.test(scheme ?? ''))
+    throw invalidArgument('servers', 'absent, unless the store is on PostgreSQL');
   if (scheme === 'memory') return openMemory(options);
   if (scheme === 'sqlite') return openSqlite(sqlitePath(url), options);
   const load = scheme === undefined || !Object.hasOwn(DRIVERS, scheme) ? undefined : DRIVERS[scheme];

@@ -1,0 +1,201 @@
+/** Opens a store whose tenants are placed on several servers. */
+import { invalidArgument, type Store, TENANT_PARTS } from '@tidemark/core';
+import {
+  assembleStore,
+  type Engine,
+  engineOf,
+  StoreContext,
+  SYSTEM_TENANT,
+  sha256,
+  weakestDurability,
+  withUrlOptions,
+} from '@tidemark/core/engine';
+import { SQL_ABILITIES } from '@tidemark/sql';
+import type pg from 'pg';
+import { type PostgresOptions, URL_OPTIONS } from '../options.ts';
+import type { PostgresRuns } from '../runs.ts';
+import type { Dialect } from '../sql.ts';
+import { Directory, type RegisteredServer } from './directory.ts';
+import { MergedFeed } from './merged-feed.ts';
+import { MOST_SERVERS } from './origins.ts';
+import { Placements } from './placements.ts';
+import { routedAgents, routedArtifacts, routedTenancy } from './routed-parts.ts';
+import { routedRecords } from './routed-records.ts';
+import { routedRuns } from './routed-runs.ts';
+import { type Member, Routes } from './routes.ts';
+
+/** The name of the server in `url`, which has the directory. */
+const FIRST_SERVER = 'main';
+const TENANTS_AT_ONCE = 1_000;
+const ADOPTION_LIMIT_MS = 60_000;
+
+/** An open server. */
+export interface OpenServer {
+  store: Store;
+  runs: PostgresRuns;
+  pool: pg.Pool;
+  dialect: Dialect;
+}
+
+/** A server of a placed store, with what a mover needs. */
+export interface PlacedServer extends Member, Pick<OpenServer, 'pool' | 'dialect' | 'store'> {}
+
+export async function placedStore(
+  options: PostgresOptions,
+  open: (options: PostgresOptions) => Promise<OpenServer>,
+): Promise<Store> {
+  const urls = new Map([[FIRST_SERVER, options.url], ...serversOf(options)]);
+  if (options.rowLevelSecurity)
+    throw invalidArgument('rowLevelSecurity', 'false in a store with several servers', options.rowLevelSecurity);
+  const { listenUrl: _, ...shared } = options;
+  const opened = new Map<string, OpenServer>();
+  try {
+    for (const [name, url] of urls) {
+      const own = name === FIRST_SERVER ? options : { ...shared, url };
+      opened.set(name, await open(withUrlOptions(own, URL_OPTIONS)));
+    }
+    const first = opened.get(FIRST_SERVER)!;
+    const directory = new Directory(first.pool, first.dialect);
+    const servers = await register(directory, opened);
+    const placements = new Placements(directory, chooser(servers, options.placement));
+    const routes = new Routes(servers, placements, async () => {});
+    return assemblePlaced(new StoreContext(options), routes, servers, options);
+  } catch (error) {
+    await Promise.allSettled([...opened.values()].map(({ store }) => store.close()));
+    throw error;
+  }
+}
+
+/** Returns the further servers that the options name. */
+function serversOf({ servers }: PostgresOptions): [name: string, url: string][] {
+  const named: [string, unknown][] =
+    typeof servers === 'string'
+      ? servers.split(',').map((it) => [it.slice(0, it.indexOf('=')).trim(), it.slice(it.indexOf('=') + 1)])
+      : Object.entries(servers ?? {});
+  if (named.length === 0 || named.length >= MOST_SERVERS)
+    throw invalidArgument('servers', 'an object of at least one name and URL');
+  for (const [name, url] of named) {
+    if (name === FIRST_SERVER || !/^[a-z][a-z0-9-]{0,62}$/.test(name))
+      throw invalidArgument('servers', 'names of lowercase letters, digits and hyphens, other than main', name);
+    if (typeof url !== 'string' || !/^postgres(ql)?:/.test(url))
+      throw invalidArgument(`servers.${name}`, 'a URL such as postgres://localhost/app');
+  }
+  return named as [string, string][];
+}
+
+/** Makes the servers known to the directory, and their tenants when they are new. */
+async function register(directory: Directory, opened: ReadonlyMap<string, OpenServer>): Promise<PlacedServer[]> {
+  const id = await directory.id();
+  const registered = await directory.register([...opened.keys()]);
+  const servers: PlacedServer[] = [];
+  for (const [name, server] of opened) {
+    const known = registered.find((it) => it.name === name)!;
+    await checkIdentity(server, name, { directory: id, ordinal: known.ordinal });
+    const engine = engineOf(server.store) as Member['engine'];
+    servers.push({ ...server, name, ordinal: known.ordinal, engine });
+    if (!known.adopted) await directory.adopt(known, await tenantsOf(engine));
+  }
+  const missing = registered.find(({ name }) => !opened.has(name));
+  if (missing)
+    throw invalidArgument(
+      'servers',
+      `all servers of the store: ${missing.name} is in the directory and not among them`,
+    );
+  return servers;
+}
+
+/** Refuses a server that is configured under another server's name, or belongs to another store. */
+async function checkIdentity(
+  { pool, dialect }: OpenServer,
+  name: string,
+  wanted: { directory: string; ordinal: number },
+): Promise<void> {
+  const insert = 'INSERT INTO @placed_server (directory, ordinal) VALUES ($1, $2) ON CONFLICT DO NOTHING';
+  await pool.query(dialect.script(insert), [wanted.directory, wanted.ordinal]);
+  const { rows } = await pool.query(dialect.script('SELECT directory, ordinal FROM @placed_server'));
+  const found = rows[0] as typeof wanted;
+  if (found.directory !== wanted.directory)
+    throw invalidArgument(`servers.${name}`, 'a database of this store: it belongs to a store with another directory');
+  if (found.ordinal !== wanted.ordinal)
+    throw invalidArgument(`servers.${name}`, `the database that had this name before: it is server ${found.ordinal}`);
+}
+
+async function tenantsOf({ tenancy }: Member['engine']): Promise<string[]> {
+  const tenants = new Set<string>();
+  for (const part of TENANT_PARTS) {
+    for (let after: string | null = null; ; ) {
+      const call = { deadline: Date.now() + ADOPTION_LIMIT_MS };
+      const page: string[] = await tenancy.tenants(part, after, TENANTS_AT_ONCE, call);
+      for (const tenant of page) tenants.add(tenant);
+      if (page.length < TENANTS_AT_ONCE) break;
+      after = page.at(-1)!;
+    }
+  }
+  return [...tenants];
+}
+
+/** Returns the function that chooses the server of a new tenant: the configured one, or the highest hash. */
+function chooser(servers: readonly RegisteredName[], placement: PostgresOptions['placement']) {
+  return (tenantId: string): number => {
+    if (tenantId === SYSTEM_TENANT) return servers[0]!.ordinal;
+    const named = placement?.(tenantId);
+    if (named !== undefined) {
+      const server = servers.find(({ name }) => name === named);
+      if (!server) throw invalidArgument('placement', `a function that returns one of ${namesOf(servers)}`, named);
+      return server.ordinal;
+    }
+    const weigh = ({ name }: RegisteredName) => sha256(`${name}\0${tenantId}`).toString();
+    return servers.reduce((a, b) => (weigh(a) >= weigh(b) ? a : b)).ordinal;
+  };
+}
+
+type RegisteredName = Pick<RegisteredServer, 'ordinal' | 'name'>;
+
+function namesOf(servers: readonly RegisteredName[]): string {
+  return servers.map(({ name }) => name).join(', ');
+}
+
+function assemblePlaced(
+  context: StoreContext,
+  routes: Routes,
+  servers: readonly PlacedServer[],
+  options: PostgresOptions,
+): Store {
+  const engines = servers.map(({ engine }) => engine);
+  const each = <T>(ask: (engine: Engine, server: PlacedServer) => Promise<T>) =>
+    Promise.all(servers.map((server) => ask(server.engine, server)));
+  return assembleStore(context, {
+    backend: 'postgres',
+    version: [...new Set(engines.map(({ version }) => version))].join(', '),
+    // A transaction of the caller is on one server; which one a tenant is on may change at any time.
+    can: { ...SQL_ABILITIES, 'runs.transactions': false, 'runs.listByUpdate': options.updateIndex === true },
+    durability: () => weakestDurability(engines.map((engine) => engine.durability())),
+    chainFormat: () => (engines.every((engine) => engine.chainFormat!() > 1) ? engines[0]!.chainFormat!() : 1),
+    runs: routedRuns(routes, new MergedFeed(routes), options.updateIndex === true),
+    kv: routedRecords(routes),
+    agents: routedAgents(routes),
+    artifacts: routedArtifacts(routes),
+    tenancy: routedTenancy(routes),
+    ping: async (call) => void (await each((engine) => engine.ping(call))),
+    async doctor(call) {
+      const reports = await each(async (engine, { name }) => ({ name, ...(await engine.doctor(call)) }));
+      return {
+        durability: weakestDurability(reports.map(({ durability }) => durability)),
+        findings: reports.flatMap(({ name, findings }) =>
+          findings.map((finding) => ({ ...finding, check: `${name}: ${finding.check}` })),
+        ),
+      };
+    },
+    async examineStorage(tenantId) {
+      const found = await each(async (engine, { name }) =>
+        ((await engine.examineStorage?.(tenantId)) ?? []).map((it) => ({ ...it, check: `${name}: ${it.check}` })),
+      );
+      return found.flat();
+    },
+    async close() {
+      const closed = await Promise.allSettled(servers.map(({ store }) => store.close()));
+      const failed = closed.find((it) => it.status === 'rejected');
+      if (failed) throw failed.reason;
+    },
+  });
+}
