@@ -24,7 +24,7 @@ export interface JobsContender {
 }
 
 /** Imports a package whose types are not installed. */
-async function load<T>(name: string): Promise<T> {
+export async function load<T>(name: string): Promise<T> {
   return (await import(name)) as T;
 }
 
@@ -67,6 +67,22 @@ export async function keyv(adapter: '@keyv/postgres' | '@keyv/redis', url: strin
   const store = new Keyv({ store: new Adapter(url) });
   const set = (key: string, value: string) => store.set(key, value);
   return { name: 'keyv', set, get: (key) => store.get(key), close: () => store.disconnect() };
+}
+
+interface UnstorageModule {
+  createStorage(options: { driver: unknown }): {
+    setItem(key: string, value: string): Promise<unknown>;
+    getItem(key: string): Promise<unknown>;
+    dispose(): Promise<unknown>;
+  };
+}
+
+export async function unstorage(url: string): Promise<KvContender> {
+  const { createStorage } = await load<UnstorageModule>('unstorage');
+  const { default: driver } = await load<{ default: (options: object) => unknown }>('unstorage/drivers/redis');
+  const storage = createStorage({ driver: driver({ url }) });
+  const set = (key: string, value: string) => storage.setItem(key, value);
+  return { name: 'unstorage', set, get: (key) => storage.getItem(key), close: () => storage.dispose() };
 }
 
 interface BossModule {

@@ -41,7 +41,13 @@ local function place(record, jobs, remembered, key, jobType)
   local before = redis.call('HGET', remembered, key) or ''
   local after = table.concat(indexKeysOf(record, jobType), '\n')
   if before == after then return end
-  for old in string.gmatch(before, '[^\n]+') do redis.call('ZREM', jobs, old .. '\0' .. key) end
-  for new in string.gmatch(after, '[^\n]+') do redis.call('ZADD', jobs, 0, new .. '\0' .. key) end
+  local gone, added = {}, {}
+  for old in string.gmatch(before, '[^\n]+') do gone[#gone + 1] = old .. '\0' .. key end
+  for new in string.gmatch(after, '[^\n]+') do
+    added[#added + 1] = 0
+    added[#added + 1] = new .. '\0' .. key
+  end
+  if #gone > 0 then redis.call('ZREM', jobs, unpack(gone)) end
+  if #added > 0 then redis.call('ZADD', jobs, unpack(added)) end
   if after == '' then redis.call('HDEL', remembered, key) else redis.call('HSET', remembered, key, after) end
 end

@@ -84,7 +84,9 @@ end
 
 local function writeFields(step, meta)
   if step.mode == 'merge' then
-    for at = step.dropped, step.stamped - 1 do redis.call('HDEL', step.record, ARGV[at]) end
+    for from = step.dropped, step.stamped - 1, 2000 do
+      redis.call('HDEL', step.record, unpack(ARGV, from, math.min(from + 1999, step.stamped - 1)))
+    end
   end
   local fields = { META, meta }
   for at = step.set, step.dropped - 1 do fields[#fields + 1] = ARGV[at] end
