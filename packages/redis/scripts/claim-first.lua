@@ -15,7 +15,7 @@ local BUCKETS, PREFIX, ARGUMENTS = tonumber(ARGV[5]), tonumber(ARGV[7]), 8
 local CLAIMS = #KEYS - BUCKETS
 -- Entries of expired records are skipped, up to this number.
 local MOST_READ = 2 * CLAIMS + 64
-local AT_ONCE = math.ceil(CLAIMS / BUCKETS) + 1
+local AT_ONCE = math.ceil(CLAIMS / BUCKETS)
 
 local function isDue()
   if DUE_FROM == '' then return false end
@@ -44,26 +44,17 @@ local function advance(head)
     member = head.members[1]
     if not member then return false end
   end
-  local cut = find(member, '\0', 1, true)
-  head.member, head.place, head.key = member, sub(member, 1, cut - 1), sub(member, cut + 1)
+  head.member = member
   return true
 end
 
--- Lua compares texts by the locale of the server, which is right for digits only.
-local function isBefore(a, b)
-  if a.place ~= b.place then return a.place < b.place end
-  local one, other = { byte(a.key, PREFIX, -1) }, { byte(b.key, PREFIX, -1) }
-  for at = 1, math.min(#one, #other) do
-    if one[at] ~= other[at] then return one[at] < other[at] end
-  end
-  return #one < #other
-end
-
+-- Compares by the locale of the server, which may order jobs of the same priority and millisecond differently from the
+-- engines that compare bytes.
 local function insert(head)
-  local low, high = 1, #heads
+  local low, high, member = 1, #heads, head.member
   while low <= high do
     local middle = math.floor((low + high) / 2)
-    if isBefore(heads[middle], head) then low = middle + 1 else high = middle - 1 end
+    if heads[middle].member < member then low = middle + 1 else high = middle - 1 end
   end
   table.insert(heads, low, head)
 end
@@ -73,10 +64,10 @@ local function take()
   local head = not isCut and heads[1]
   if not head then return nil end
   taken = taken + 1
+  local key = sub(head.member, find(head.member, '\0', 1, true) + 1)
   -- A checksum needs the key as UTF-16, which is too much work here.
-  isCut = taken > MOST_READ or (SUM ~= '' and find(head.key, '[\128-\255]') ~= nil)
+  isCut = taken > MOST_READ or (SUM ~= '' and find(key, '[\128-\255]') ~= nil)
   if isCut then return nil end
-  local key = head.key
   table.remove(heads, 1)
   if advance(head) then insert(head) end
   return head, key
