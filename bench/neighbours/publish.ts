@@ -36,6 +36,9 @@ function readReports(): Report[] {
   });
 }
 
+/** The name of a server without its version. */
+const nameOf = (server: string) => server.split(' ')[0]!;
+
 const titleOf = (id: string) => SCENARIOS.find((it) => it.id === id)?.title ?? id;
 
 function factsOf({ at, machine }: Report): string {
@@ -46,7 +49,7 @@ function factsOf({ at, machine }: Report): string {
 function tableOf(reports: readonly Report[]): string {
   const rows = reports.flatMap(({ server, figures }) =>
     figures.map(({ scenario, contender, ratio, spread, ours, theirs }) => [
-      `${titleOf(scenario)}, ${server}`,
+      `${titleOf(scenario)}, ${nameOf(server)}`,
       contender,
       `${ratio.toFixed(2)} (${spread.map((it) => it.toFixed(2)).join('–')})`,
       `${ours.cpuUs.toFixed(0)} / ${theirs.cpuUs.toFixed(0)}`,
@@ -59,7 +62,7 @@ function tableOf(reports: readonly Report[]): string {
 
 function barsOf({ server, figures }: Report): Bar[] {
   return figures.map(({ scenario, contender, ratio }) => ({
-    label: `${titleOf(scenario)}: ${contender}, ${server}`,
+    label: `${titleOf(scenario)}: ${contender}, ${nameOf(server)}`,
     ratio,
   }));
 }
@@ -80,10 +83,11 @@ export function publish(): void {
 
 ![How fast Tidemark is beside its neighbours](docs/bench.svg)
 
-Above 1, Tidemark is faster. Both sides in one process and on one server, in alternating rounds, each at its documented
-durable setting: the median and range of the rounds, and the CPU of the process per operation (Tidemark / neighbour).
-Run it with \`npm run bench -- neighbours\`.
-${facts.join('\n')}
+Above 1, Tidemark is faster. Both sides run in one process and on one server, in alternating rounds: the median and range
+of the rounds, and the CPU of the process per operation (Tidemark / neighbour). Run it with
+\`npm run bench -- neighbours\`.
+
+${facts.map((fact) => `- ${fact}`).join('\n')}
 
 ${tableOf(reports)}
 

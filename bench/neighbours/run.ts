@@ -176,7 +176,7 @@ interface Choice {
 
 async function measureServer(name: ServerName, { rounds, isQuick, only, beside }: Choice): Promise<Report> {
   const server = await startOwnServer(name);
-  const title = `${name === 'postgres' ? 'PostgreSQL' : 'Redis'} ${server.version}`;
+  const title = `${name === 'postgres' ? 'PostgreSQL' : 'Redis'} ${server.version.split(' ')[0]}`;
   console.log(`\n${title}, ${CALLERS} callers; load ${loadavg()[0]!.toFixed(0)}`);
   const at = new Date().toISOString();
   const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, load: loadavg() };

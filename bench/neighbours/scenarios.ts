@@ -30,10 +30,10 @@ export const SCENARIOS = [
 /** Promises of Tidemark in the scenarios of each neighbour that the neighbour does not make. */
 export const LACKS: Readonly<Record<string, string>> = {
   emmett: 'no idempotency keys, no hash chain; concurrent appends to one stream conflict and are retried here',
-  'langgraph saver': 'no checksums, no encryption; one engine per package',
+  'langgraph saver': 'no checksums',
   keyv: 'no compare-and-swap, no order of keys, no checksums, no request ids',
-  unstorage: 'no compare-and-swap, no TTL per write, no order of keys, no checksums, no request ids',
-  bullmq: 'no checksums; a stalled worker may still complete its job',
-  'pg-boss': 'no fence: a late worker may complete a job that another one has',
-  'graphile-worker': 'no fence visible to the handler; completed jobs are deleted',
+  unstorage: 'no compare-and-swap, no order of keys, no checksums, no request ids',
+  bullmq: 'no checksums',
+  'pg-boss': 'no fence: a late worker may complete a job that another one has; no checksums',
+  'graphile-worker': 'completed jobs are deleted; no checksums',
 };
