@@ -6,6 +6,7 @@ import { compareWith } from './against.ts';
 import { attribute } from './attribution.ts';
 import { benchCodec } from './codec.ts';
 import { benchCopying } from './copying.ts';
+import { benchDynamodb } from './dynamodb.ts';
 import { guard } from './guard.ts';
 import { benchInspector } from './inspector.ts';
 import { benchJobs } from './jobs.ts';
@@ -35,6 +36,7 @@ const ENGINES: Record<string, (report: (line: string) => void, quick: boolean) =
   projector: benchProjector,
   redis: benchRedis,
   nats: benchNats,
+  dynamodb: benchDynamodb,
   scans: benchScans,
   server: benchServer,
   inspector: benchInspector,

@@ -88,13 +88,14 @@ describe.skipIf(WITHOUT_DYNAMODB)('Units', () => {
 
   it('of an append do not grow with the number of runs', async () => {
     const { store, measure } = await openMeasured();
-    await store.runs.appendEvent(eventOf('first', 0));
-    const before = await measure(() => store.runs.appendEvent(eventOf('first', 1)));
-    for (let from = 0; from < 100; from += 50)
+    const begun = await measure(() => store.runs.appendEvent(eventOf('few', 0)));
+    const continued = await measure(() => store.runs.appendEvent(eventOf('few', 1)));
+    for (let from = 0; from < 1_000; from += 50)
       await Promise.all(
         eventsOf('', 50, from).map((event) => store.runs.appendEvent({ ...event, runId: event.idempotencyKey! })),
       );
-    expect(await measure(() => store.runs.appendEvent(eventOf('first', 2)))).toEqual(before);
+    expect(await measure(() => store.runs.appendEvent(eventOf('many', 0)))).toEqual(begun);
+    expect(await measure(() => store.runs.appendEvent(eventOf('few', 2)))).toEqual(continued);
   });
 
   it('of a page of 1 000 events are at most 1.2 times those of its bytes', async () => {
