@@ -69,13 +69,27 @@ async function createTable(client: Client, kind: TableKind): Promise<void> {
       client.manage((it) => it.send(new sdk.UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }))),
     );
   }
-  if (client.isEmulated) return;
+  // Emulators have no recovery.
+  if (!client.isEmulated) await enableRecovery(client, TableName, until);
+}
+
+/**
+ * Enables point-in-time recovery. DynamoDB refuses that for some seconds after a table has become active, so the
+ * request is repeated.
+ */
+export async function enableRecovery(client: Client, TableName: string, until: number): Promise<void> {
   const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
-  await ignoringRepeats(() =>
-    client.manage((it) =>
-      it.send(new sdk.UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification })),
-    ),
-  );
+  const command = () => new client.sdk.UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification });
+  for (;;) {
+    try {
+      return await ignoringRepeats(() => client.manage((it) => it.send(command())));
+    } catch (error) {
+      if (!isNotYet(error)) throw error;
+      if (Date.now() > until)
+        throw new TidemarkError('UNAVAILABLE', `Recovery of ${TableName} cannot be enabled yet; try again in a minute`);
+      await sleep(LOOK_EVERY_MS);
+    }
+  }
 }
 
 /** Makes a change and ignores the error for a setting that already has the value, which DynamoDB refuses as invalid. */
@@ -83,8 +97,13 @@ async function ignoringRepeats(change: () => Promise<unknown>): Promise<void> {
   try {
     await change();
   } catch (error) {
+    if (isNotYet(error)) throw error;
     if ((error as Error).name !== 'ValidationException') throw translate(error);
   }
+}
+
+function isNotYet(error: unknown): boolean {
+  return (error as Error).name === 'ContinuousBackupsUnavailableException';
 }
 
 const FORMAT_KEY = keyOf(joined('format'), joined('format'));

@@ -10,8 +10,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** The fault of a request. `lost` and `failed late` are applied, but the caller does not learn it. */
 export type Fault = 'conflict' | 'throttled' | 'failed' | 'failed late' | 'lost' | 'slow' | 'partly';
 
+/** A reply of DynamoDB to a request that emulators do not know. */
+export interface Reply {
+  status: number;
+  body: object;
+}
+
 /** Decides about each request by its operation, such as `PutItem`; `null` lets it pass. */
-export type Decide = (operation: string, body: string) => Fault | null;
+export type Decide = (operation: string, body: string) => Fault | Reply | null;
 
 export interface FaultProxy {
   /** The URL of a store behind the proxy. */
@@ -82,7 +88,10 @@ async function handle(
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks).toString();
   const operation = String(request.headers['x-amz-target'] ?? '').split('.')[1] ?? '';
-  const fault = proxy.decide(operation, body);
+  const decision = proxy.decide(operation, body);
+  if (decision !== null && typeof decision === 'object')
+    return send(response, decision.status, JSON.stringify(decision.body));
+  const fault = decision;
   if (fault) proxy.counts.set(fault, (proxy.counts.get(fault) ?? 0) + 1);
   const refusal = fault && refusalOf(fault, operation, body);
   if (refusal) return send(response, refusal.status, JSON.stringify(refusal.body));
@@ -102,12 +111,7 @@ async function handle(
 
 const INTERNAL = { __type: 'com.amazonaws.dynamodb.v20120810#InternalServerError', message: 'Injected' };
 
-interface Refusal {
-  status: number;
-  body: object;
-}
-
-function refusalOf(fault: Fault, operation: string, body: string): Refusal | null {
+function refusalOf(fault: Fault, operation: string, body: string): Reply | null {
   if (fault === 'failed') return { status: 500, body: INTERNAL };
   if (fault === 'throttled') return refused('ProvisionedThroughputExceededException');
   if (fault !== 'conflict' || !/Put|Update|Delete|Transact/.test(operation)) return null;
@@ -117,7 +121,7 @@ function refusalOf(fault: Fault, operation: string, body: string): Refusal | nul
   return refused('TransactionCanceledException', { CancellationReasons });
 }
 
-function refused(name: string, more: object = {}): Refusal {
+export function refused(name: string, more: object = {}): Reply {
   return { status: 400, body: { __type: `com.amazonaws.dynamodb.v20120810#${name}`, message: 'Injected', ...more } };
 }
 
