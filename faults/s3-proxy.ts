@@ -1,6 +1,13 @@
 /** An HTTP proxy in front of an S3 server that injects faults into the requests that match: see `Fault`. */
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
@@ -28,6 +35,8 @@ export class S3Proxy {
   readonly #rules: Required<Rule>[] = [];
   /** Requests that passed, with and without faults: `PUT /bucket/key`. */
   readonly seen: string[] = [];
+  /** The headers of these requests. */
+  readonly headers: IncomingHttpHeaders[] = [];
   /** The number of faults so far. */
   faults = 0;
   /** Called with each request before it is forwarded. */
@@ -77,6 +86,7 @@ export class S3Proxy {
   async #handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const line = `${incoming.method} ${incoming.url}`;
     this.seen.push(line);
+    this.headers.push(incoming.headers);
     incoming.on('error', () => {});
     outgoing.on('error', () => {});
     await this.onRequest(line);
