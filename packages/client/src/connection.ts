@@ -29,9 +29,14 @@ export async function connect(options: ConnectionOptions, heads: HeadWatch | nul
     fetch: (...args) => fetch(...args),
     timeoutMs: checkInteger(timeoutMs ?? DEFAULT_TIMEOUT_MS, 'timeoutMs', 1),
   });
-  // A server of version 0.1 does not send `encrypts`, and seals nothing.
-  const { wireVersion, encrypts = false, ...rest } = await transport.call(targetOf('GET /v1/info'), undefined);
-  const info: StoreInfo = { ...rest, encrypts };
+  // A server of version 0.1 does not send `encrypts`, and seals nothing. It does not send `clock` either.
+  const {
+    wireVersion,
+    encrypts = false,
+    clock = 'unknown',
+    ...rest
+  } = await transport.call(targetOf('GET /v1/info'), undefined);
+  const info: StoreInfo = { ...rest, encrypts, clock };
   transport.usesOldNames = wireVersion === undefined;
   if (options.durability === 'require' && !isDurable(info))
     throw new TidemarkError(

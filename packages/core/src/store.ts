@@ -27,6 +27,7 @@ import {
   type DoctorReport,
   type Durability,
   type Store,
+  type StoreClock,
   type StoreInfo,
 } from './contracts/store.ts';
 import type { AgentEngine } from './engine/agents.ts';
@@ -72,6 +73,8 @@ export interface Engine {
     >
   >;
   durability(): Durability;
+  /** Whose clock stamps commits and ends leases. Default `unknown`. */
+  clock?: StoreClock;
   /** Returns the chain format that writers use, if the engine has a marker that an upgrade raises (UPG-1). */
   chainFormat?(): ChainFormat;
   runs?: RunEngine;
@@ -264,6 +267,7 @@ class EngineStore implements Store {
       contractVersion: CONTRACT_VERSION,
       capabilities: { ...this.#capabilities },
       durability: this.#engine.durability(),
+      clock: this.#engine.clock ?? 'unknown',
       limits: { ...this.#context.limits },
       encrypts: this.#context.payloads.codec?.encrypts ?? false,
       ...(this.#tenantId === null ? {} : { tenantId: this.#tenantId }),

@@ -82,6 +82,7 @@ function assemble(context: StoreContext, client: Client, { shards }: Settings, f
   return assembleStore(context, {
     backend: 'dynamodb',
     version: '2012-08-10',
+    clock: 'process',
     can: {
       'runs.denseSequences': true,
       'runs.feed': true,

@@ -150,6 +150,7 @@ async function assemble(
   return assembleStore(context, {
     backend: 'nats',
     version: link.version,
+    clock: 'process',
     can: {
       'runs.denseSequences': true,
       'runs.feed': true,

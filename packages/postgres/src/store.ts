@@ -152,6 +152,7 @@ async function assemble(
   const store = assembleStore(context, {
     backend: 'postgres',
     version: rows[0].server_version,
+    clock: 'server',
     can: { ...SQL_ABILITIES, 'runs.listByUpdate': options.updateIndex === true },
     durability: () => durability,
     chainFormat: marker.current,

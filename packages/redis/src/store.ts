@@ -101,6 +101,7 @@ async function assemble(
   return assembleStore(context, {
     backend: 'redis',
     version: await readVersion(servers),
+    clock: 'server',
     can: {
       'runs.denseSequences': true,
       'runs.feed': true,

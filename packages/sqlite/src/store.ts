@@ -81,6 +81,7 @@ function assemble(path: string, context: StoreContext, database: Database, share
   const store = assembleStore(context, {
     backend: 'sqlite',
     version: database.reader.get<{ version: string }>('SELECT sqlite_version() AS version')!.version,
+    clock: 'process',
     can: { ...SQL_ABILITIES, 'runs.listByUpdate': true },
     durability: () => durability,
     chainFormat: () => runs.chainFormat,

@@ -1,5 +1,5 @@
 /** Composes a single store from several. Each part of the contract is served by the engine chosen for it. */
-import { invalidArgument, type Store, TENANT_PARTS, type TenantPart } from '@tidemark/core';
+import { invalidArgument, type Store, type StoreClock, TENANT_PARTS, type TenantPart } from '@tidemark/core';
 import {
   type AgentEngine,
   assembleStore,
@@ -71,6 +71,7 @@ export function composeStores(parts: Parts, options: DriverOptions): Store {
       reopen: all.every((it) => it.can.reopen),
     },
     ...chainFormatOf(engine('runs')),
+    clock: clockOf(all),
     durability: () => weakestDurability(all.map((it) => it.durability())),
     runs: composedRuns(engine('runs').runs, engine('snapshots').runs),
     kv: engine('kv').kv,
@@ -81,6 +82,12 @@ export function composeStores(parts: Parts, options: DriverOptions): Store {
     doctor: async (call) => composedReport(all, await Promise.all(all.map((it) => it.doctor(call)))),
     close: () => closeAll(Object.values(parts)),
   });
+}
+
+/** Returns the clock of all parts, or `process` if one of them uses that of the process, which may be wrong. */
+function clockOf(engines: readonly Engine[]): StoreClock {
+  const clocks = engines.map(({ clock }) => clock ?? 'unknown');
+  return (['process', 'unknown'] as const).find((clock) => clocks.includes(clock)) ?? 'server';
 }
 
 function chainFormatOf({ chainFormat }: Engine): Pick<Engine, 'chainFormat'> {

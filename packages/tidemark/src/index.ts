@@ -62,6 +62,7 @@ export {
   type StepSnapshot,
   type Store,
   type StoreAlert,
+  type StoreClock,
   type StoredEvent,
   type StoreInfo,
   type TaskState,

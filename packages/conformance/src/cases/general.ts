@@ -8,6 +8,7 @@ import { take } from './iterate.ts';
 import { readTexts } from './kv/fields.ts';
 import { runEvent, wholeLog } from './runs/events.ts';
 
+const CLOCKS = ['server', 'process', 'unknown'];
 const DURABILITIES = ['none', 'process-crash', 'host-crash', 'node-loss', 'unknown'];
 
 const NOTHING_KEPT = defineProjection({ name: 'nothing', version: 1, initial: {}, on: {} });
@@ -68,7 +69,7 @@ async function nothingWasWritten({ tenant, store }: Bench): Promise<void> {
 export const GENERAL_CASES: readonly ConformanceCase[] = [
   generalCase({
     id: 'general/info-is-complete',
-    title: 'info contains backend, contract version, every capability, durability and limits',
+    title: 'info contains backend, contract version, every capability, durability, clock and limits',
     proves: ['GEN-7', 'GEN-6', '004 §5', '001 §6'],
     async run({ store }) {
       const { info } = store;
@@ -84,6 +85,7 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
         'capabilities are true or false',
       );
       expect(DURABILITIES.includes(info.durability), `durability is one of ${DURABILITIES.join(', ')}`);
+      expect(CLOCKS.includes(info.clock), `the clock is one of ${CLOCKS.join(', ')}`);
       for (const limit of [info.limits.eventPayloadBytes, info.limits.documentBytes, info.limits.fieldBytes]) {
         expect(Number.isSafeInteger(limit) && limit > 0, 'limits are numbers of bytes');
       }

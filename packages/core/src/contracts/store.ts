@@ -47,6 +47,13 @@ export type Capabilities = Readonly<Record<Capability, boolean>>;
 /** The worst failure that an acknowledged write survives with the backend's current configuration. */
 export type Durability = 'none' | 'process-crash' | 'host-crash' | 'node-loss' | 'unknown';
 
+/**
+ * The clock that stamps `persistedAt` and ends leases and times to live. `server`: the clock of the database, the same for
+ * all processes. `process`: the clock of the process that makes the call; keep the clocks of machines synchronised. In
+ * both cases `persistedAt` never decreases within a run. `unknown`: a server of version 0.1 does not report it.
+ */
+export type StoreClock = 'server' | 'process' | 'unknown';
+
 /** The maximum sizes of values. Larger ones are refused with `PAYLOAD_TOO_LARGE`. */
 export interface StoreLimits {
   /** Bytes of an event's payload as JSON text. Default 512 KiB. */
@@ -66,6 +73,7 @@ export interface StoreInfo {
   contractVersion: string;
   capabilities: Capabilities;
   durability: Durability;
+  clock: StoreClock;
   limits: StoreLimits;
   /** Whether the store was opened with a codec that encrypts. Only then can fields of records be sealed. */
   encrypts: boolean;

@@ -32,6 +32,7 @@ export function memoryStore(options?: StoreOptions): Store {
   return assembleStore(context, {
     backend: 'memory',
     version: process.versions.node,
+    clock: 'process',
     can: {
       'runs.denseSequences': true,
       'runs.feed': true,

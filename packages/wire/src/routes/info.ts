@@ -13,6 +13,11 @@ const Info = shapeOf<StoreInfo & { wireVersion?: number }>()(
     contractVersion: Type.String(),
     capabilities: Type.Record(Type.String(), Type.Boolean()),
     durability: Type.String(),
+    clock: Type.Optional(
+      Type.Union([Type.Literal('server'), Type.Literal('process'), Type.Literal('unknown')], {
+        description: 'Whose clock stamps `persistedAt` and ends leases; absent in version 0.1',
+      }),
+    ),
     limits: Json,
     encrypts: Type.Optional(
       Type.Boolean({ description: 'Whether fields of records can be sealed; absent in version 0.1' }),
