@@ -26,7 +26,7 @@ if (!isSupported) {
       'Run it as an npm script after `npm ci`, which brings Node 24 along on Linux x64, or install a newer one from https://nodejs.org.',
   );
   process.exitCode = 1;
-} else if (!/^[a-z][a-z-]*(\/[a-z-]+)?$/.test(name)) {
+} else if (!/^[a-z][a-z-]*(\/[a-z0-9-]+)?$/.test(name)) {
   console.error('Usage: node scripts/run.js <name of a script in scripts/, or folder/name> [arguments]');
   process.exitCode = 1;
 } else {

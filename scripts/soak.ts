@@ -26,6 +26,7 @@ const RIGS: Record<string, string[]> = {
   keeping: ['--crashes', '100'],
   'keeping-s3': ['--crashes', '100', '--s3', '--archivers', '2'],
   's3-memory': [],
+  'export-memory': [],
   copying: ['--crashes', '100'],
   erasure: ['--crashes', '100'],
   damage: ['--rounds', '5'],
