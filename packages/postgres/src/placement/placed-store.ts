@@ -169,6 +169,7 @@ function assemblePlaced(
     version: [...new Set(engines.map(({ version }) => version))].join(', '),
     // A transaction of the caller is on one server; which one a tenant is on may change at any time.
     can: { ...SQL_ABILITIES, 'runs.transactions': false, 'runs.listByUpdate': options.updateIndex === true },
+    clock: 'server',
     durability: () => weakestDurability(engines.map((engine) => engine.durability())),
     chainFormat: () => (engines.every((engine) => engine.chainFormat!() > 1) ? engines[0]!.chainFormat!() : 1),
     runs: routedRuns(routes, new MergedFeed(routes), options.updateIndex === true),
