@@ -3,6 +3,7 @@
  * `npm ci --prefix bench/neighbours`, not with the repository, so their types are declared here as far as they are used.
  */
 import type { Store } from '@tidemark/core';
+import { createWorker } from '@tidemark/runtime';
 
 const TYPE = 'bench';
 
@@ -41,12 +42,18 @@ export function tidemarkJobs(store: Store): JobsContender {
   return {
     name: 'tidemark',
     enqueue: (taskId) => store.jobs.enqueue({ taskType: TYPE, taskId }),
-    work: (workers, count) =>
-      untilDone(workers, count, async () => {
-        const claim = await store.jobs.claim({ taskType: TYPE }, { worker: 'bench' });
-        if (claim) await store.jobs.complete(claim);
-        return claim ? 1 : 0;
-      }),
+    work: async (workers, count) => {
+      const done = countdown(count);
+      // The signal is published once the end of a job is stored.
+      const publish = async (subject: string) => {
+        if (subject.endsWith('.terminal')) done.one();
+      };
+      const handler = async () => {};
+      const worker = createWorker({ store, taskType: TYPE, concurrency: workers, pollEvery: 100, handler, publish });
+      worker.start();
+      await done.all;
+      await worker.stop();
+    },
     close: () => store.close(),
   };
 }
