@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +19,7 @@ import { appendAll, makeEvents } from './events.ts';
 import { cpuOfProcesses } from './processes.ts';
 import { MEANINGS, STAGES, type Stage, stagesOf, type Window } from './stages.ts';
 
+const RESULTS = new URL('./results/attribution.json', import.meta.url);
 const CALLERS = 64;
 const KEYS = 1_000;
 const RUNS = 1_000;
@@ -160,6 +161,34 @@ export function formatCosts(costs: readonly Cost[]): string {
   ].join('\n');
 }
 
+interface Choice {
+  only: string;
+  seconds: string;
+}
+
+async function measureEngine(engine: string, { only, seconds }: Choice): Promise<Cost[]> {
+  const target = await openTarget(engine);
+  const costs: Cost[] = [];
+  try {
+    for (const operation of only.split(',')) {
+      console.error(`${engine}: ${operation}`);
+      costs.push(await measure(engine, operation, target, Number(seconds) * 1_000));
+    }
+  } finally {
+    await target.close();
+  }
+  return costs;
+}
+
+/** Measures an engine in a process of its own, because a heap that another engine has filled makes collections dearer. */
+async function inOwnProcess(engine: string, { only, seconds }: Choice): Promise<Cost[]> {
+  const script = [join(import.meta.dirname, 'run.ts'), 'attribution', engine, '--only', only, '--seconds', seconds];
+  const child = spawn(process.execPath, [...SOURCE_FLAGS, ...script], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`The measurement of ${engine} failed; see its words above`);
+  return (JSON.parse(readFileSync(RESULTS, 'utf8')) as { costs: Cost[] }).costs;
+}
+
 export async function attribute(args: string[]): Promise<void> {
   const { values, positionals } = parseArgs({
     args,
@@ -175,21 +204,13 @@ export async function attribute(args: string[]): Promise<void> {
     throw new Error(`There is no operation ${unknown}; choose from ${Object.keys(OPERATIONS).join(', ')}`);
   const costs: Cost[] = [];
   for (const engine of engines) {
-    const target = await openTarget(engine);
-    try {
-      for (const operation of values.only.split(',')) {
-        console.error(`${engine}: ${operation}`);
-        costs.push(await measure(engine, operation, target, Number(values.seconds) * 1_000));
-      }
-    } finally {
-      await target.close();
-    }
+    const ofEngine = engines.length === 1 ? await measureEngine(engine, values) : await inOwnProcess(engine, values);
+    costs.push(...ofEngine);
   }
   const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, load: loadavg() };
   const at = new Date().toISOString();
-  const results = new URL('./results/', import.meta.url);
-  mkdirSync(results, { recursive: true });
-  writeFileSync(new URL('attribution.json', results), `${JSON.stringify({ at, machine, costs }, null, 2)}\n`);
+  mkdirSync(new URL('.', RESULTS), { recursive: true });
+  writeFileSync(RESULTS, `${JSON.stringify({ at, machine, costs }, null, 2)}\n`);
   console.log(
     `\nµs of CPU per operation, ${CALLERS} callers; ${at.slice(0, 10)}, ${machine.cores} cores, Node ${machine.node}, load ${machine.load[0]!.toFixed(1)}\n`,
   );

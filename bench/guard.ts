@@ -4,9 +4,13 @@
  * alternating rounds, and CPU per operation divided by the CPU of that work, so that a faster or slower machine does not
  * count. `--accept` replaces the accepted figures. `--only redis,sqlite` limits the engines, `--rounds 7` the rounds.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg } from 'node:os';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { SOURCE_FLAGS } from '../scripts/processes.ts';
 import { type Guarded, SCENARIOS } from './guard-scenarios.ts';
 import { median } from './measure.ts';
 
@@ -122,6 +126,24 @@ async function measureEngine(
   return figures;
 }
 
+/**
+ * Measures an engine in a process of its own, because the heap that another engine leaves behind makes collections
+ * dearer, and the figures would depend on `--only`.
+ */
+async function inOwnProcess(engine: string, args: readonly string[]): Promise<Record<string, GuardFigure>> {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-guard-'));
+  const file = join(folder, 'figures.json');
+  try {
+    const script = [join(import.meta.dirname, 'run.ts'), 'guard', '--only', engine, '--raw', file, ...args];
+    const child = spawn(process.execPath, [...SOURCE_FLAGS, ...script], { stdio: ['ignore', 'inherit', 'inherit'] });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    if (code !== 0) throw new Error(`The measurement of ${engine} failed; see its words above`);
+    return JSON.parse(readFileSync(file, 'utf8')) as Record<string, GuardFigure>;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 /** Runs the guard and returns whether nothing became slower. */
 export async function guard(args: string[]): Promise<boolean> {
   const { values } = parseArgs({
@@ -130,6 +152,8 @@ export async function guard(args: string[]): Promise<boolean> {
       accept: { type: 'boolean', default: false },
       only: { type: 'string', default: Object.keys(SCENARIOS).join(',') },
       rounds: { type: 'string', default: '7' },
+      /** Writes the figures of one engine to this file and judges nothing. */
+      raw: { type: 'string' },
     },
   });
   const engines = values.only.split(',');
@@ -138,8 +162,17 @@ export async function guard(args: string[]): Promise<boolean> {
     throw new Error(`The guard does not measure ${unknown}; choose from ${Object.keys(SCENARIOS).join(', ')}`);
   const accepted = readAccepted();
   const compared = values.accept ? null : accepted;
+  if (values.raw !== undefined) {
+    const measured = await measureEngine(engines[0]!, Number(values.rounds), compared);
+    writeFileSync(values.raw, JSON.stringify(measured));
+    return true;
+  }
   const figures: Record<string, GuardFigure> = {};
-  for (const engine of engines) Object.assign(figures, await measureEngine(engine, Number(values.rounds), compared));
+  for (const engine of engines)
+    Object.assign(
+      figures,
+      await inOwnProcess(engine, ['--rounds', values.rounds, ...(values.accept ? ['--accept'] : [])]),
+    );
   if (values.accept) {
     const at = new Date().toISOString();
     const machine = {

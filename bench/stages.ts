@@ -70,6 +70,12 @@ const NATIVE: Readonly<Record<string, Stage>> = {
   oneShotDigest: 'hash',
   update: 'hash',
   crc32: 'hash',
+  // Statements of `node:sqlite`.
+  run: 'driver',
+  all: 'driver',
+  get: 'driver',
+  iterate: 'driver',
+  exec: 'driver',
   digest: 'hash',
 };
 
