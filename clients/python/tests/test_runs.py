@@ -111,6 +111,21 @@ class Runs(StoreCase):
         self.assertEqual(await self.store.runs.count(plan_id=plan, labels={"n": "1"}), (1, True))
         self.assertEqual(await self.store.runs.count(plan_id=new_name("plan")), (0, True))
 
+    async def test_expire_by_the_label_of_their_first_event(self) -> None:
+        runs = self.store.runs
+        expired, kept = new_name("run"), new_name("run")
+        await runs.append_event({"runId": expired, "eventType": "RunStarted", "labels": {"tidemark.expires": "20ms any"}})
+        await runs.append_event({"runId": kept, "eventType": "RunStarted", "labels": {"tidemark.expires": "20ms"}})
+        await asyncio.sleep(0.1)
+        self.assertEqual(await runs.fetch_events(expired), [])
+        self.assertEqual(len(await runs.fetch_events(kept)), 1)
+        late = await self.failure_of(runs.append_event({"runId": expired, "eventType": "Progress"}))
+        self.assertEqual(late.code, "RUN_DELETED")
+        deleted, cursor = await runs.delete_expired()
+        self.assertEqual((deleted >= 1, cursor), (True, None))
+        wrong = {"runId": new_name("run"), "eventType": "RunStarted", "labels": {"tidemark.expires": "soon"}}
+        self.assertEqual((await self.failure_of(runs.append_event(wrong))).code, "INVALID_ARGUMENT")
+
     async def test_pass_through_the_feed_with_notices_where_asked(self) -> None:
         run = new_name("run")
         cursor = None

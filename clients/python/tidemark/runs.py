@@ -150,6 +150,21 @@ class Runs:
         answer = (await self._transport.call(Request("GET", "/v1/run-count", query))).json()
         return answer["count"], answer["exact"]
 
+    async def delete_expired(self, *, cursor: str | None = None, limit: int = 100) -> tuple[int, str | None]:
+        """Deletes at most `limit` expired runs, and returns their number and the cursor to continue with.
+
+        The cursor is `None` once all runs have been examined. A run expires if its first event has the label
+        `tidemark.expires`: with `30d`, 30 days after its last event once it has ended; with `1h any` also if it
+        has not ended. To readers, an expired run is deleted even before this call. Needs a key with the scope `admin`.
+        """
+        arguments = {"cursor": cursor, "limit": _integer(limit, "limit")}
+        body = {name: value for name, value in arguments.items() if value is not None}
+        request = Request(
+            "POST", "/v1/expired-runs", body=encode(body), write=Write("runs.delete_expired", arguments)
+        )
+        answer = (await self._transport.call(request)).json()
+        return answer["deleted"], answer.get("next")
+
     async def list_runs(
         self,
         *,

@@ -15,6 +15,7 @@ import {
   checkOptionalLife,
   checkTail,
   createHandle,
+  type DeleteExpiredOptions,
   type Duration,
   type EventRange,
   eventRefusal,
@@ -213,6 +214,13 @@ export function httpRuns(
       if (conditions.labels !== undefined) checkLabels(conditions.labels, 'labels');
       const request = { ...targetOf('GET /v1/run-count'), query: { ...conditions, ...tenantIn(filter) } };
       return transport.call(request, filter);
+    },
+
+    async deleteExpired(options?: DeleteExpiredOptions) {
+      const { cursor, limit } = membersOf(options);
+      const body = JSON.stringify({ ...tenantIn(options), cursor, limit });
+      const write = transport.writeOf('runs', 'deleteExpired', [options]);
+      return transport.call({ ...targetOf('POST /v1/expired-runs'), body, write }, options);
     },
 
     async headSeq(runId, options) {

@@ -43,6 +43,7 @@ export {
 export { ChainMarker } from './runs/chain-marker.ts';
 export { eventOfRow, OWN_FIELDS, ownValuesOf, ROW_FIELDS, type RowValue, rowOf } from './runs/event-forms.ts';
 export { checkEventRange, type EventRange, rangeAfter } from './runs/event-range.ts';
+export { expirySweep } from './runs/expiring.ts';
 export { eventRefusal } from './runs/faults.ts';
 export { defaultIdempotencyKey } from './runs/keys.ts';
 export { readLogPage } from './runs/log-page.ts';

@@ -5,6 +5,7 @@ import {
   assembleStore,
   ChainMarker,
   Cleaner,
+  expirySweep,
   KeyedRuns,
   keyedAgents,
   keyedArtifacts,
@@ -78,7 +79,11 @@ function assemble(context: StoreContext, client: Client, { shards }: Settings, f
   });
   const runs = new KeyedRuns(journal, records, marker.current);
   const artifacts = keyedArtifacts(context, records, blobs);
-  const cleaner = new Cleaner([artifactSweep(artifacts, clock), (call) => blobs.removeStaged(call)]);
+  const cleaner = new Cleaner([
+    artifactSweep(artifacts, clock),
+    (call) => blobs.removeStaged(call),
+    expirySweep(runs, context.expiry),
+  ]);
   return assembleStore(context, {
     backend: 'dynamodb',
     version: '2012-08-10',

@@ -7,6 +7,7 @@ import {
   ChainMarker,
   Cleaner,
   type EngineCall,
+  expirySweep,
   type Journal,
   KeyedRuns,
   keyedAgents,
@@ -137,16 +138,17 @@ async function assemble(
     blobs: translating<Blobs>(blobs),
   };
   const artifacts = keyedArtifacts(context, ports.records, ports.blobs, { stepwise: true });
+  const keyedRuns = new KeyedRuns(ports.journal, ports.records, marker.current);
   const cleaner = new Cleaner([
     (call, limit) => records.removeExpired(limit, call),
     (call, limit) => records.removeMarkers(limit, call),
     artifactSweep(artifacts, clock),
+    expirySweep(keyedRuns, context.expiry),
     async (call) => {
       await ends.keep(call);
       return 0;
     },
   ]);
-  const keyedRuns = new KeyedRuns(ports.journal, ports.records, marker.current);
   return assembleStore(context, {
     backend: 'nats',
     version: link.version,

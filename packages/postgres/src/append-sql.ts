@@ -2,7 +2,7 @@
  * The statement that appends a group of events to many runs in one round trip (RUN-2 to RUN-8, RUN-17). It writes all
  * of a run's events or none; the exact append handles the rest one at a time.
  */
-import { EVENT_FIELDS, type EventField, type EventFieldName, RUN_STATUSES } from '@tidemark/core';
+import { EVENT_FIELDS, type EventField, type EventFieldName, EXPIRY_LABEL, RUN_STATUSES } from '@tidemark/core';
 import { type ChainFormat, OWN_FIELDS, ROW_FIELDS } from '@tidemark/core/engine';
 import { columnOf, EVENT_COLUMNS } from '@tidemark/sql';
 import type { ElementType } from './binary-arrays.ts';
@@ -101,6 +101,12 @@ const NEXT_STATUS = `(
 const LEFT_ALONE = `
       AND (i.run_no NOT IN (SELECT run_no FROM stored) OR i.run_no IN (SELECT run_no FROM runs_sent WHERE statuses = ''))`;
 
+/**
+ * Whether a group may append to the run `r`: it is live, in its first life, and never expires. The others are left to
+ * the exact append, which compares the clock and the life after it has locked the head.
+ */
+const IS_PLAIN = `r.removed IS NULL AND r.life = 1 AND r.labels ->> '${EXPIRY_LABEL}' IS NULL`;
+
 /** The SQL of a chain format: the bytes that the links of a commit cover before its roll. */
 interface FormatSql {
   format: ChainFormat;
@@ -149,8 +155,8 @@ const appendSql = (change: { status: string; leftAlone: string }, chain: FormatS
     SELECT i.ord, i.run_no, ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}
     FROM input i
     CROSS JOIN LATERAL ${storedAtKey('i.run_id', 'i.tenant_id', 'i.idempotency_key')} AS e
-    -- Ignores runs that are removed, still being restored, or in a later life than the appends of a group.
-    WHERE (SELECT r.removed IS NULL AND r.life = 1 FROM @runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id)
+    -- Ignores runs that are removed, still being restored, in a later life, or that may have expired.
+    WHERE (SELECT ${IS_PLAIN} FROM @runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id)
   ),
   -- 3. The new events, numbered without gaps. The client rolled the leaves of a run as if all were new. If some are
   -- not, they are rolled again here.
@@ -195,7 +201,7 @@ const appendSql = (change: { status: string; leftAlone: string }, chain: FormatS
       -- Read after the lock was taken, so that time never runs backwards along the log.
       updated_at = greatest(r.updated_at, @tidemark_now()),
       ${FEED_POSITION}
-    WHERE r.removed IS NULL AND r.life = 1 AND r.project_id = excluded.project_id AND r.environment_id = excluded.environment_id
+    WHERE ${IS_PLAIN} AND r.project_id = excluded.project_id AND r.environment_id = excluded.environment_id
     RETURNING r.run_id, r.tenant_id, r.last_seq, r.link_before, r.updated_at, r.feed_epoch, r.feed_xid
   ),
   heads AS MATERIALIZED (

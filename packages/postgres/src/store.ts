@@ -146,7 +146,7 @@ async function assemble(
   const runs = new PostgresRuns(context, database, notifications, records, marker);
   const agents = sqlAgents(database, signals);
   const artifacts = sqlArtifacts(database);
-  const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context.clock);
+  const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context);
   let durability: Durability = await durabilityOf(pool, dialect);
   const { rows } = await pool.query('SHOW server_version');
   const store = assembleStore(context, {

@@ -5,6 +5,7 @@ import {
   assembleStore,
   ChainMarker,
   Cleaner,
+  expirySweep,
   KeyedRuns,
   keyedAgents,
   keyedArtifacts,
@@ -95,6 +96,7 @@ async function assemble(
   const cleaner = new Cleaner([
     (call, limit) => records.removeExpired(limit, call),
     artifactSweep(artifacts, context.clock),
+    expirySweep(runs, context.expiry),
     sweeping((call) => trimFeeds(commands, layout, call)),
   ]);
   let durability: Durability = await durabilityOf(servers, settings);

@@ -48,6 +48,16 @@ async function tamper(...statements: string[]): Promise<void> {
 const OF_ORDER = "run_id = 'order-42' AND tenant_id = 'acme'";
 
 describe('checkpoints', () => {
+  it('explain a run that has expired and is not deleted yet', async () => {
+    const run = store.forTenant('acme').runs.handle('soon', { expires: { after: '1500ms', status: 'any' } });
+    await run.append('RunStarted');
+    const { runs } = await take();
+    expect(runs).toBe(4);
+    await expect.poll(() => run.headSeq(), { timeout: 20_000 }).toBe(0);
+    expect(await check()).toMatchObject({ ok: true, runs: 4, removed: 1 });
+    expect(await take()).toMatchObject({ runs: 4, changed: 1 });
+  });
+
   it('reproduce the vectors', async () => {
     const text = await readFile(new URL('../vectors/checkpoint-v1.json', import.meta.url), 'utf8');
     const { points, checkpoint, ...expected } = JSON.parse(text);

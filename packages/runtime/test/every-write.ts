@@ -1,6 +1,6 @@
 /** Every write of a store, prepared in its own tenant. A write without an entry here does not compile. */
 import type { CallArgs, Store, StoreDomain, WriteMethod } from '@tidemark/core';
-import type { Engine } from '@tidemark/core/engine';
+import { type Engine, sleep } from '@tidemark/core/engine';
 import { runEvent } from '../../../faults/run-event.ts';
 
 /** The context of a write: a view of one tenant, and the engine underneath. */
@@ -86,6 +86,11 @@ export const EVERY_WRITE: EveryWrite = {
       const run = { tenantId: ground.tenantId, runId: 'run' };
       await ground.engine.runs!.quarantines.put(run, { fromSeq: 2, reason: 'damaged', at: 1 }, {});
       return ['run'];
+    },
+    deleteExpired: async ({ store }) => {
+      await store.runs.handle('run', { expires: { after: '1ms', status: 'any' } }).append('RunStarted');
+      await sleep(20);
+      return [];
     },
     deleteRun: async (ground) => {
       await withRun(ground);

@@ -120,6 +120,7 @@ const runs: Calls<RunStore> = {
       updatedBefore: '2030-01-01T00:00:00.000Z',
     },
   ],
+  deleteExpired: ({ cursors }) => [{ ...page(cursors.expired), tenantId: TENANT }],
   headSeq: () => ['run-1', { ...bounds(), tenantId: TENANT, life: 1 }],
   position: () => ['run-1', { ...bounds(), tenantId: TENANT, life: 1 }],
   verify: () => ['run-1', { ...bounds(), tenantId: TENANT }],

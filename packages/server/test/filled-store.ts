@@ -1,5 +1,5 @@
 /** A store with at least one item of every kind, in two tenants, for the differential test. */
-import type { OverdueJob, RunEventInput, RunPart, Store } from '@tidemark/core';
+import { EXPIRY_LABEL, type OverdueJob, type RunEventInput, type RunPart, type Store } from '@tidemark/core';
 
 export const TENANT = 'default';
 export const AT = '2026-02-03T04:05:06.789Z';
@@ -15,6 +15,7 @@ export interface Filled {
   feedCursor: string;
   cursors: Record<
     | 'runs'
+    | 'expired'
     | 'kv'
     | 'deletePrefix'
     | 'jobs'
@@ -137,6 +138,7 @@ export async function fill(store: Store): Promise<Filled> {
     feedCursor: feed!.cursor,
     cursors: {
       runs: await next(store.runs.listRuns(one)),
+      expired: await next(store.runs.deleteExpired(one)),
       kv: await next(store.kv.scanPage('key-', { ...one, reverse: true })),
       deletePrefix: await next(store.kv.deletePrefix('gone-', one)),
       jobs: await next(store.jobs.list('pending', one)),
@@ -154,9 +156,16 @@ export async function fill(store: Store): Promise<Filled> {
   };
 }
 
+/** Appends to a run that expires at once. */
+async function expiredRun(runs: Store['runs'], runId: string, tenantId: string): Promise<void> {
+  const labels = { [EXPIRY_LABEL]: '1ms any' };
+  await runs.appendEvent(event(runId, 'only', { tenantId, labels }));
+}
+
 async function fillTenant({ runs, kv, jobs, agents, artifacts }: Store, tenantId: string): Promise<void> {
   const events = (runId: string, count: number, changes: Partial<RunEventInput> = {}) =>
     runs.appendEvents(Array.from({ length: count }, (_, n) => event(runId, `k${n}`, { tenantId, ...changes })));
+  await expiredRun(runs, `${tenantId}-expired-1`, tenantId);
   await events('run-1', 4, { labels: { x: '1' } });
   await events('run-2', 1, { parentRunId: 'run-1' });
   await events('run-3', 1, { eventType: 'RunStarted', labels: { x: '1' }, parentRunId: 'run-1' });

@@ -9,8 +9,11 @@ import {
   Cleaner,
   type CleaningStep,
   type EngineCall,
+  expirySweep,
   onceInAWhile,
   type Records,
+  type RunEngine,
+  type StoreContext,
 } from '@tidemark/core/engine';
 
 /** Finding leftovers reads all runs. */
@@ -20,12 +23,12 @@ interface Cleaned {
   records: Records;
   agents: AgentEngine;
   artifacts: ArtifactEngine;
-  runs: { removeLeftovers(call: EngineCall): Promise<void> };
+  runs: RunEngine & { removeLeftovers(call: EngineCall): Promise<void> };
 }
 
 export function sqlCleaner(
   { records, agents, artifacts, runs }: Cleaned,
-  clock: () => number,
+  { clock, expiry }: Pick<StoreContext, 'clock' | 'expiry'>,
   first: readonly CleaningStep[] = [],
 ): Cleaner {
   return new Cleaner([
@@ -38,5 +41,6 @@ export function sqlCleaner(
       return 0;
     }),
     artifactSweep(artifacts, clock),
+    expirySweep(runs, expiry),
   ]);
 }

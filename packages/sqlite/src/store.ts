@@ -77,7 +77,7 @@ function assemble(path: string, context: StoreContext, database: Database, share
     await shared.share(call);
     return 0;
   };
-  const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context.clock, [followClock]);
+  const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context, [followClock]);
   const store = assembleStore(context, {
     backend: 'sqlite',
     version: database.reader.get<{ version: string }>('SELECT sqlite_version() AS version')!.version,

@@ -3,8 +3,10 @@ import { invalidArgument, type Store, type StoreClock, TENANT_PARTS, type Tenant
 import {
   type AgentEngine,
   assembleStore,
+  Cleaner,
   type Engine,
   engineOf,
+  expirySweep,
   type RunEngine,
   StoreContext,
   type TenancyEngine,
@@ -54,7 +56,11 @@ export function composeStores(parts: Parts, options: DriverOptions): Store {
     capability,
     engine(part).agents?.[capability as keyof AgentEngine],
   ]);
-  return assembleStore(new StoreContext(options), {
+  const context = new StoreContext(options);
+  const runs = composedRuns(engine('runs').runs, engine('snapshots').runs);
+  // The cleaners of the parts do not know which runs this store uses.
+  const cleaner = new Cleaner(runs ? [expirySweep(runs, context.expiry)] : []);
+  return assembleStore(context, {
     backend: [...new Set(all.map((it) => it.backend))].join('+'),
     version: [...new Set(all.map((it) => `${it.backend} ${it.version}`))].join(', '),
     can: {
@@ -73,14 +79,17 @@ export function composeStores(parts: Parts, options: DriverOptions): Store {
     ...chainFormatOf(engine('runs')),
     clock: clockOf(all),
     durability: () => weakestDurability(all.map((it) => it.durability())),
-    runs: composedRuns(engine('runs').runs, engine('snapshots').runs),
+    runs,
     kv: engine('kv').kv,
     agents: Object.fromEntries(agents) as Partial<AgentEngine>,
     artifacts: engine('artifacts').artifacts,
     tenancy: composedTenancy(engine),
     ping: async (call) => void (await Promise.all(all.map((it) => it.ping(call)))),
     doctor: async (call) => composedReport(all, await Promise.all(all.map((it) => it.doctor(call)))),
-    close: () => closeAll(Object.values(parts)),
+    async close() {
+      await cleaner.stop();
+      await closeAll(Object.values(parts));
+    },
   });
 }
 
@@ -116,6 +125,7 @@ function composedRuns(runs: RunEngine | undefined, snapshots: RunEngine | undefi
     quarantines: runs.quarantines,
     append: (appends, call) => runs.append(appends, call),
     fetch: (run, afterSeq, limit, call) => runs.fetch(run, afterSeq, limit, call),
+    now: (call) => runs.now(call),
     head: (run, call) => runs.head(run, call),
     tenantsOf: (runId, call) => runs.tenantsOf(runId, call),
     list: (query, call, onDamaged) => runs.list(query, call, onDamaged),

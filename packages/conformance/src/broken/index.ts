@@ -12,6 +12,7 @@ import { BROKEN_CODECS } from './codec.ts';
 import { BROKEN_DAMAGE } from './damage.ts';
 import { BROKEN_ENDINGS } from './endings.ts';
 import { BROKEN_ENVELOPES } from './envelope.ts';
+import { BROKEN_EXPIRY } from './expiry.ts';
 import { BROKEN_GENERAL } from './general.ts';
 import { BROKEN_INLINE_PROJECTIONS } from './inline-projections.ts';
 import { BROKEN_JOB_ENDINGS } from './job-endings.ts';
@@ -52,6 +53,7 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_RUN_EDGES,
   ...BROKEN_CARRIED_RUNS,
   ...BROKEN_LIVES,
+  ...BROKEN_EXPIRY,
   ...BROKEN_LIVING_STORES,
   ...BROKEN_INLINE_PROJECTIONS,
   ...BROKEN_KV,

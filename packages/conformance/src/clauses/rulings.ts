@@ -116,6 +116,12 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('RUN-19', 'the vectors of both formats', '`packages/core/src/runs/chain.test.ts`'),
   ...ruling('RUN-20', 'damage quarantines only its own run; after a release the feed yields its events again'),
   ...ruling('RUN-20', 'damage is detected on every engine', 'tests of each engine and `faults/damage.ts`'),
+  ...ruling('RUN-21', 'an expired run is a deleted run to readers and writers, and is removed behind a fence'),
+  ...ruling(
+    'RUN-21',
+    'a commit that is stored after the expiry is refused and revives nothing, on engines that plan it before',
+    '`packages/core/src/runs/expiry.test.ts`',
+  ),
   ...ruling('RUN-22', 'readers that ask receive notices of what happens to runs, in order with the events'),
   ...ruling(
     'RUN-22',

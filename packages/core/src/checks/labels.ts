@@ -1,5 +1,7 @@
 /** Checks the labels of runs: a small map of short texts (RUN-9). */
 import { invalidArgument } from '../contracts/errors.ts';
+import { EXPIRY_LABEL } from '../contracts/expiry.ts';
+import { checkExpiryLabel } from './expiry.ts';
 import { checkId, checkObject } from './text.ts';
 
 const MAX_LABELS = 32;
@@ -12,6 +14,7 @@ export function checkLabels(value: unknown, field: string): Record<string, strin
   for (const [name, label] of entries) {
     checkId(name, `${field} (name)`);
     checkId(label, `${field}.${name}`);
+    if (name === EXPIRY_LABEL) checkExpiryLabel(label as string, `${field}.${name}`);
   }
   return labels as Record<string, string>;
 }

@@ -128,6 +128,7 @@ export const CALLS = {
     verify: { kind: 'read', options: 1, first: 'runId' },
     listQuarantined: { kind: 'read', options: 0, nothing: toPage },
     releaseRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state' },
+    deleteExpired: { kind: 'write', options: 0, settledBy: 'state', counted: true },
     deleteRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state', counted: true },
     // No `nothing`, because an export that ends early could be mistaken for the whole run.
     exportRun: { kind: 'iterate', options: 1, first: 'runId' },

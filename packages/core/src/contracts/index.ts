@@ -8,6 +8,7 @@ export * from './codec.ts';
 export * from './common.ts';
 export * from './errors.ts';
 export * from './event-fields.ts';
+export * from './expiry.ts';
 export * from './jobs.ts';
 export * from './kv.ts';
 export * from './notices.ts';

@@ -1,5 +1,6 @@
 /** A handle for one run, which fills in the fields that its events share. */
-import type { CallOptions, JsonObject } from './common.ts';
+import type { CallOptions, Duration, JsonObject } from './common.ts';
+import type { RunExpiry } from './expiry.ts';
 import type { AppendOptions, AppendResult, NamedProjection } from './run-appends.ts';
 import type { LifecycleEventType, RunEventEnvelope, RunEventRecord, TypedEvent } from './run-events.ts';
 import type { RunSnapshot } from './run-state.ts';
@@ -13,6 +14,12 @@ export interface RunDefaults {
   planId?: string;
   planVersion?: string;
   labels?: Record<string, string>;
+  /**
+   * When the run expires, counted from its last event; `'30d'` is short for `{ after: '30d' }`. Only ended runs expire
+   * unless `status` is `any`. The first event decides: it stores the setting as the label `tidemark.expires`. From the
+   * millisecond of its expiry on, the run is a deleted run to all readers and writers.
+   */
+  expires?: Duration | RunExpiry;
   /**
    * The life of the run that the handle is bound to. Appends pass this life, and reads treat a run in any other life as
    * unknown. Default: appends go to life 1, reads to the current life.

@@ -1,5 +1,6 @@
 /** Runs: an append-only event log per run. The store is the append authority: it assigns sequences and times. */
 import type { CallOptions, Duration, Page, PageOptions } from './common.ts';
+import type { DeleteExpiredOptions, ExpiredRuns } from './expiry.ts';
 import type { RunNotice } from './notices.ts';
 import type { HeldRun, ListQuarantinedOptions, QuarantinedRun } from './quarantines.ts';
 import type { AppendOptions, AppendResult } from './run-appends.ts';
@@ -80,6 +81,8 @@ export interface RunSummary {
   parentRunId?: string;
   /** The life of the run. Absent in its first life. */
   life?: number;
+  /** When the run expires unless it receives another event: RFC 3339. Absent if it does not expire in its status. */
+  expiresAt?: string;
 }
 
 /** The last sequence of a run, and a counter of changes to its stored events. */
@@ -454,6 +457,23 @@ export interface RunStore {
    * @throws `SEQ_CONFLICT` if `expectedSeq` is given and is not the last sequence of the run.
    */
   deleteRun(runId: string, options?: RunLifeOptions & { expectedSeq?: number }): Promise<boolean>;
+  /**
+   * Deletes expired runs and returns how many. Each leaves a tombstone, as after `deleteRun`. A run that receives an
+   * event in the meantime stays, unless it had expired before.
+   *
+   * One call deletes at most `limit` runs, default 100, and takes at most half of its time limit. Pass `next` as `cursor`
+   * to continue. Several processes may call it at once. To readers and writers a run is deleted from the moment it
+   * expires; this call frees its storage. A process that has used expiring runs also does this every quarter of an hour.
+   *
+   * @example
+   * const run = store.runs.handle('order-42', { expires: '1ms' });
+   * await run.append('RunStarted');
+   * await run.append('RunCompleted');
+   * await new Promise((resolve) => setTimeout(resolve, 20));
+   * console.log(await run.headSeq()); // 0
+   * console.log(await store.runs.deleteExpired()); // { deleted: 1 }
+   */
+  deleteExpired(options?: DeleteExpiredOptions): Promise<ExpiredRuns>;
   /**
    * Yields a run as it is now, in parts of up to 1 000 events. Verifies the events as it reads them. `restoreRun` takes
    * the parts.

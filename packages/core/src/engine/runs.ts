@@ -87,6 +87,12 @@ export interface RunHead extends RunKey {
    * (RUN-15).
    */
   rewrites: number;
+  /**
+   * When the run would have expired without its last commit (RUN-21). A commit stored later does not bring the run back.
+   * Only on keyed engines, where the journal sets the time of a commit after it was planned. Absent if the run could not
+   * expire.
+   */
+  notAfter?: number | undefined;
 }
 
 /** A run whose head cannot be decoded. */
@@ -263,6 +269,8 @@ export interface RunEngine {
   ): Promise<(SequencedEvent[] | Error)[]>;
   /** Returns up to `limit` events of a run after a sequence, in order. */
   fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage>;
+  /** Returns the clock by which this engine sets the times of events, in milliseconds. */
+  now(call: EngineCall): Promise<number>;
   /** Returns a run's head, its tombstone when it was removed, or `null` for an unknown run. */
   head(run: RunKey, call: EngineCall): Promise<RunHead | RunTombstone | null>;
   /** Returns tenants that have a run with this id. Two tenants are enough to know that the id is ambiguous. */

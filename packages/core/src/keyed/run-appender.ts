@@ -13,6 +13,7 @@ import { isTombstone } from '../engine/runs.ts';
 import { planAppend } from '../runs/append.ts';
 import type { ChainFormat, CommitChain } from '../runs/chain.ts';
 import { encodeEvent } from '../runs/event-forms.ts';
+import { expiryOf, hasExpired, runExpired } from '../runs/expiry.ts';
 import { Lanes, sharedCall } from '../tools/lanes.ts';
 import { LruMap } from '../tools/lru-map.ts';
 import { journalId } from './journal-id.ts';
@@ -55,14 +56,19 @@ interface Round {
 export class RunAppender {
   readonly #journal: Journal;
   readonly #format: () => ChainFormat;
+  readonly #now: (call: EngineCall) => Promise<number>;
   readonly #lanes: Lanes<JournalName, Request, SequencedEvent[]>;
   /** The last heads that this process wrote. An outdated one costs a retry but never causes a wrong result. */
   readonly #heads = new LruMap<string, RunHead>(MAX_KNOWN_HEADS);
 
-  /** @param format returns the format of the chain that commits have now */
-  constructor(journal: Journal, format: () => ChainFormat) {
+  /**
+   * @param format returns the format of the chain that commits have now
+   * @param now returns the engine's clock
+   */
+  constructor(journal: Journal, format: () => ChainFormat, now: (call: EngineCall) => Promise<number>) {
     this.#journal = journal;
     this.#format = format;
+    this.#now = now;
     const options = { idOf: journalId, maxGroup: MAX_COMMIT_APPENDS };
     this.#lanes = new Lanes(options, (name, requests, id) => this.#appendAll(name, requests, id));
   }
@@ -85,7 +91,7 @@ export class RunAppender {
         if (tries === MAX_TRIES) throw tooMany(name);
         const open = appends.slice(outcomes.length);
         if (known.head === null && !known.isCurrent) known = await this.#read(name, open, call);
-        const round = plan(open, known, this.#format());
+        const round = plan(open, known, this.#format(), canExpire(known) ? await this.#now(call) : 0);
         if (round === null) {
           known = NOTHING;
           continue;
@@ -154,21 +160,35 @@ export class RunAppender {
   }
 }
 
+/** Only such a run needs the clock for a plan, because the journal sets the time of every commit. */
+function canExpire({ head }: Known): boolean {
+  return head !== null && !isTombstone(head) && expiryOf(head) !== null;
+}
+
 function lifeIn(head: RunHead | RunTombstone | null): number {
   return head?.life ?? 1;
 }
 
-/** Sets the time of a commit in its events and in the head, which the plan has just created. */
+/**
+ * Sets the time of a commit in its events and in the head, which the plan has just created. A commit that was stored
+ * after the run had expired is refused: readers know the run no more, and its removal includes the commit.
+ */
 function settle({ rows, head, outcomes }: Round, known: number, time: number): void {
   if (known === 0) head!.createdAt = time;
   head!.updatedAt = time;
   for (const row of rows) row.persistedAt = time;
+  if (hasExpired(head!, time)) outcomes.fill(runExpired(head!.runId));
   for (const placed of outcomes)
     if (!(placed instanceof Error)) for (const it of placed) if (it.runSeq > known) it.persistedAt = time;
 }
 
 /** Plans as many appends as one commit should carry. Returns `null` when possibly stale state would refuse one. */
-function plan(appends: readonly RunAppend[], { head, found, isCurrent }: Known, format: ChainFormat): Round | null {
+function plan(
+  appends: readonly RunAppend[],
+  { head, found, isCurrent }: Known,
+  format: ChainFormat,
+  now: number,
+): Round | null {
   const round: Round = { rows: [], bodies: [], head: null, outcomes: [] };
   // A single append looks up only its own keys.
   const stored = appends.length === 1 ? null : new Map(found);
@@ -177,7 +197,7 @@ function plan(appends: readonly RunAppend[], { head, found, isCurrent }: Known, 
   let chars = 0;
   for (const append of appends) {
     try {
-      const planned = planAppend(append, next, stored ?? found, { now: 0, commit, format });
+      const planned = planAppend(append, next, stored ?? found, { now, commit, format });
       const { rows, placed } = planned;
       const bodies = rows.map(encodeEvent);
       for (const body of bodies) chars += body.length;

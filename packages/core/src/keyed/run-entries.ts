@@ -27,6 +27,7 @@ export function encodeHead(head: RunHead): string {
     parentRunId,
     link,
     life: head.life === 1 ? undefined : head.life,
+    notAfter: head.notAfter,
   });
 }
 

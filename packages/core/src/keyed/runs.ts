@@ -51,7 +51,7 @@ export class KeyedRuns implements RunEngine {
   constructor(journal: Journal, records: Records, format: () => ChainFormat = () => NEWEST_CHAIN_FORMAT) {
     this.#journal = journal;
     this.#records = records;
-    this.#appender = new RunAppender(journal, format);
+    this.#appender = new RunAppender(journal, format, (call) => records.now(call));
     this.quarantines = new KeyedQuarantines(records);
   }
 
@@ -74,6 +74,10 @@ export class KeyedRuns implements RunEngine {
 
   async head(run: RunKey, call: EngineCall): Promise<RunHead | RunTombstone | null> {
     return headOf(nameOf(run), await this.#journal.head(nameOf(run), call));
+  }
+
+  now(call: EngineCall): Promise<number> {
+    return this.#records.now(call);
   }
 
   tenantsOf(runId: string, call: EngineCall): Promise<string[]> {

@@ -4,6 +4,7 @@ import type { Store, StoreOptions } from '../contracts/store.ts';
 import { keyedAgents } from '../keyed/agents/agents.ts';
 import { keyedArtifacts } from '../keyed/artifacts.ts';
 import { keyedTenancy } from '../keyed/tenancy.ts';
+import { expirySweep } from '../runs/expiring.ts';
 import { assembleStore } from '../store.ts';
 import { artifactSweep, Cleaner } from '../tools/cleaner.ts';
 import { SteadyClock } from '../tools/clock.ts';
@@ -28,7 +29,11 @@ export function memoryStore(options?: StoreOptions): Store {
   const blobs = memoryBlobs(context);
   const runs = new MemoryRuns(context, journal, records);
   const artifacts = keyedArtifacts(context, records, blobs);
-  const cleaner = new Cleaner([(_, limit) => records.removeExpired(limit), artifactSweep(artifacts, context.clock)]);
+  const cleaner = new Cleaner([
+    (_, limit) => records.removeExpired(limit),
+    artifactSweep(artifacts, context.clock),
+    expirySweep(runs, context.expiry),
+  ]);
   return assembleStore(context, {
     backend: 'memory',
     version: process.versions.node,

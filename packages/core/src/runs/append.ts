@@ -7,6 +7,7 @@ import type { CommitEnd, RunAppend, RunHead, RunTombstone, SequencedEvent, Store
 import { isTombstone } from '../engine/runs.ts';
 import { type ChainFormat, CommitChain, firstLinkOf, startOfLife } from './chain.ts';
 import { storedEvent } from './event-forms.ts';
+import { expiryOf, hasExpired, mayExpire, runExpired } from './expiry.ts';
 import { laterLifeBegan, lifeOfAppend, stillAlive } from './lives.ts';
 import { nextRunStatus } from './transitions.ts';
 
@@ -33,7 +34,7 @@ export interface AppendRules {
  * Plans an append against the current head.
  *
  * @param stored stored events by idempotency key, for the keys that are already taken
- * @throws `RUN_DELETED`, `RUN_ARCHIVED`, `SCOPE_MISMATCH`, `SEQ_CONFLICT`, or `CONFLICT` for a life that is not
+ * @throws `RUN_DELETED`, also for an expired run, `RUN_ARCHIVED`, `SCOPE_MISMATCH`, `SEQ_CONFLICT`, or `CONFLICT` for a life that is not
  * current.
  */
 export function planAppend(
@@ -43,6 +44,7 @@ export function planAppend(
   { now, commit: joined, format }: AppendRules,
 ): AppendPlan {
   const isGone = isTombstone(head);
+  if (!isGone && head !== null && hasExpired(head, now)) throw runExpired(append.run.runId);
   const life =
     !isGone && append.life === undefined && (head === null || head.life === 1) ? 1 : lifeOfAppend(append, head, format);
   const current = isGone ? null : head;
@@ -53,7 +55,9 @@ export function planAppend(
   const commit = joined?.copy() ?? new CommitChain(format, current ? endOf(current) : startOfLife(life));
   const chainFormat = commit.format === 1 ? undefined : commit.format;
   const laterLife = life === 1 ? undefined : life;
-  let next = current ?? newHead(append, persistedAt, life, isGone ? (head.rewrites ?? 0) + 1 : 0);
+  let next =
+    (current && withDeadline(current, joined === undefined)) ??
+    newHead(append, persistedAt, life, isGone ? (head.rewrites ?? 0) + 1 : 0);
   const placed = append.events.map((event): SequencedEvent => {
     const duplicateOf = (taken ?? stored).get(event.idempotencyKey);
     if (duplicateOf && duplicateOf.life !== laterLife) throw laterLifeBegan(append, life, duplicateOf);
@@ -69,6 +73,16 @@ export function planAppend(
   });
   if (rows.length > 0) checkFence(append, current);
   return { rows, head: next, placed, commit };
+}
+
+/**
+ * Returns a head with the time before which its next commit must be stored. Appends that join a commit keep the time of
+ * the commit, because the head that they continue is not stored yet.
+ */
+function withDeadline(head: RunHead, isFirst: boolean): RunHead {
+  if (!isFirst) return head;
+  const notAfter = mayExpire(head) ? (expiryOf(head) ?? undefined) : undefined;
+  return notAfter === head.notAfter ? head : { ...head, notAfter };
 }
 
 function endOf({ link, updatedAt }: RunHead): CommitEnd {

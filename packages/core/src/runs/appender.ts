@@ -13,12 +13,15 @@ import type { RunEventInput } from '../contracts/run-events.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { RunKey } from '../engine/run-key.ts';
 import type { PreparedEvent, RunAppend, RunEngine, SequencedEvent, StoredRunEvent } from '../engine/runs.ts';
+import { refuseIfOver } from '../tools/contention.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { refusalOf } from '../tools/outcomes.ts';
 import { carriedWrite, type WriteCall } from '../tools/writes.ts';
 import { payloadHashOf } from './chain.ts';
 import { filledEvent, filledEvents } from './envelope.ts';
 import { payloadContext } from './event-forms.ts';
+import { deleteIfExpired } from './expiring.ts';
+import { isExpiryError } from './expiry.ts';
 import { type Prepared, prepareEvent } from './prepare.ts';
 import type { SnapshotReader } from './snapshots.ts';
 import type { RunView } from './view.ts';
@@ -85,7 +88,14 @@ export class EventAppender {
     const rejects = checkOptionalBoolean(options?.rejectInvalidTransitions, 'rejectInvalidTransitions');
     return this.#context.write(options, write, async (call: EngineCall & { transaction?: unknown }) => {
       if (options?.transaction !== undefined && !rejects) call.transaction = options.transaction;
-      const outcomes = await (rejects ? this.#appendValid(appends, appender, call) : appender.append(appends, call));
+      const append = () => (rejects ? this.#appendValid(appends, appender, call) : appender.append(appends, call));
+      let outcomes = await append();
+      // A life that has expired ends before the next one begins. The caller's own transaction cannot delete it.
+      while (options?.life === 'new' && call.transaction === undefined && isExpiryError(outcomes[0])) {
+        await deleteIfExpired(this.#engine, appends[0]!.run, call);
+        refuseIfOver(call);
+        outcomes = await append();
+      }
       if (!outcomes.some(isRefused)) return outcomes as SequencedEvent[][];
       throw refusalOf(outcomes.filter(isRefused), outcomes.some(isWritten), carriedWrite(write));
     });

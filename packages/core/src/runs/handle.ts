@@ -1,7 +1,9 @@
 /** A handle on one run: adds the fields that its events share and delegates to the store, which fills in the rest. */
 
+import { expiryLabel } from '../checks/expiry.ts';
 import { checkOptionalLife } from '../checks/life.ts';
 import type { CallOptions, JsonObject } from '../contracts/common.ts';
+import { EXPIRY_LABEL } from '../contracts/expiry.ts';
 import type { EventDefinitions, RunEventInput, RunEventRecord } from '../contracts/run-events.ts';
 import type { HandleEventFields, RunDefaults, RunHandle } from '../contracts/run-handle.ts';
 import type { RunStore } from '../contracts/runs.ts';
@@ -11,9 +13,10 @@ import { DEFAULT_TENANT } from './view.ts';
 export type HandleDefaults = RunDefaults & { events?: EventDefinitions<EventSchemas> };
 
 export function createHandle(runs: RunStore, runId: string, defaults: HandleDefaults): RunHandle {
-  const { events, tenantId = DEFAULT_TENANT, projectId, environmentId, planId, planVersion, labels } = defaults;
+  const { events, tenantId = DEFAULT_TENANT, projectId, environmentId, planId, planVersion } = defaults;
   const life = checkOptionalLife(defaults.life);
   const scope = { tenantId, projectId, environmentId, planId, planVersion };
+  const labels = labelsOf(defaults);
   const shared = labels === undefined ? scope : { ...scope, labels };
   const reading = life === undefined ? { tenantId } : { tenantId, life };
   const parsed = events ? (log: AsyncIterable<RunEventRecord>) => parseAll(events, log) : <T>(log: T) => log;
@@ -46,6 +49,11 @@ export function createHandle(runs: RunStore, runId: string, defaults: HandleDefa
     snapshot: (options?: { atSeq?: number } & CallOptions) => runs.projectSnapshot(runId, { ...options, ...reading }),
     headSeq: (options?: CallOptions) => runs.headSeq(runId, { ...options, ...reading }),
   };
+}
+
+/** The setting of the expiry is a label, so that the first event stores it. */
+function labelsOf({ labels, expires }: HandleDefaults): Record<string, string> | undefined {
+  return expires === undefined ? labels : { ...labels, [EXPIRY_LABEL]: expiryLabel(expires) };
 }
 
 async function* parseAll(

@@ -16,6 +16,7 @@ import type { DamagedHead, RunEngine, RunHead, RunQuery, UpdatedRunsQuery } from
 import type { StoreContext } from '../tools/context.ts';
 import { halfTime } from '../tools/deadlines.ts';
 import { DAMAGED_HEAD } from './chain.ts';
+import { expiryOf } from './expiry.ts';
 import type { Quarantine } from './quarantine.ts';
 import { checkTenant, type RunView } from './view.ts';
 
@@ -130,7 +131,8 @@ function checkStatuses(status: ListRunsOptions['status']): RunStatus[] | undefin
   return (Array.isArray(status) ? status : [status]).map((it) => checkOneOf(it, 'status', RUN_STATUSES));
 }
 
-function createdPosition(cursor: string | undefined): RunQuery['after'] {
+/** Parses a cursor of a list by creation. */
+export function createdPosition(cursor: string | undefined): RunQuery['after'] {
   if (cursor === undefined) return undefined;
   const isRun = (values: unknown[]) =>
     values.length === 3 &&
@@ -180,7 +182,13 @@ function toSummary(head: RunHead): RunSummary {
     labels: { ...head.labels },
     ...(head.parentRunId === null ? {} : { parentRunId: head.parentRunId }),
     ...laterLife(head.life),
+    ...expiryIn(head),
   };
+}
+
+function expiryIn(head: RunHead): Pick<RunSummary, 'expiresAt'> {
+  const at = expiryOf(head);
+  return at === null ? {} : { expiresAt: timeText(at) };
 }
 
 /** Whether a run matches a query, ignoring cursor and limit. For engines that filter in JavaScript. */

@@ -6,6 +6,7 @@ import { damagedAt, isDamagedPayload } from '../codec/failure.ts';
 import type { Payloads } from '../codec/payloads.ts';
 import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
 import { READ_FIELDS, SENT_FIELDS } from '../contracts/event-fields.ts';
+import { EXPIRY_LABEL } from '../contracts/expiry.ts';
 import type { RunEventInput, RunEventRecord } from '../contracts/run-events.ts';
 import type { RunKey } from '../engine/run-key.ts';
 import type { PreparedEvent, StoredRunEvent } from '../engine/runs.ts';
@@ -59,10 +60,12 @@ function checkedEvent(context: StoreContext, input: unknown, view: RunView): Pre
       : checkId(it.idempotencyKey, 'idempotencyKey');
   if (event.payload !== null) event.payload = context.payloads.encode(event.payload, payloadContext(run, event));
   event.leaf = leafOf(run, event);
+  const labels = (it.labels as Record<string, string> | undefined) ?? {};
+  if (labels[EXPIRY_LABEL] !== undefined) context.expiry.isUsed = true;
   return {
     run,
     event,
-    labels: (it.labels as Record<string, string> | undefined) ?? {},
+    labels,
     parentRunId: (it.parentRunId as string | undefined) ?? null,
   };
 }

@@ -111,7 +111,12 @@ async function headOrDamage(engine: RunEngine, run: RunKey, call: EngineCall) {
   }
 }
 
-async function firstEventId(engine: RunEngine, run: RunKey, call: EngineCall): Promise<Pick<RunTombstone, 'begunBy'>> {
+/** Returns the `eventId` that a tombstone of kind `deleted` keeps. */
+export async function firstEventId(
+  engine: RunEngine,
+  run: RunKey,
+  call: EngineCall,
+): Promise<Pick<RunTombstone, 'begunBy'>> {
   try {
     const [first] = (await engine.fetch(run, 0, 1, call)).events;
     return first ? { begunBy: first.eventId } : {};

@@ -10,6 +10,7 @@ import type { RestoreResult, RunPart } from '../contracts/run-parts.ts';
 import { isTombstone, type RestoredPart, type RunEngine, type RunHead, type StoredRunEvent } from '../engine/runs.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { ChainReader } from './chain.ts';
+import { expiryOf, hasExpired, runExpired } from './expiry.ts';
 import { type HeadDifference, HeadRules } from './head-rules.ts';
 import { isDeletedLife, tombstoneError } from './lives.ts';
 import { restoredPart } from './restored.ts';
@@ -55,17 +56,21 @@ function isIterable(parts: unknown): boolean {
 }
 
 /**
- * Whether the same run is already live. Throws `RUN_DELETED` for a deleted run unless `overDeleted` is set. The engine
- * checks all other cases when it writes.
+ * Whether the same run is already live. Throws `RUN_DELETED` for a run that has expired, and for a deleted run unless
+ * `overDeleted` is set. The engine checks all other cases when it writes.
  */
 async function isAlreadyLive(
   context: StoreContext,
   engine: RunEngine,
-  { tenantId, runId, seq, link, life }: RunHead,
+  exported: RunHead,
   overDeleted: boolean,
   options: RestoreOptions | undefined,
 ): Promise<boolean> {
-  const head = await context.read(options, (call) => engine.head({ tenantId, runId }, call));
+  const { tenantId, runId, seq, link, life } = exported;
+  const head = await context.read(options, async (call) => {
+    if (expiryOf(exported) !== null && hasExpired(exported, await engine.now(call))) throw runExpired(runId);
+    return engine.head({ tenantId, runId }, call);
+  });
   if (!isTombstone(head)) return head !== null && head.seq === seq && head.link === link;
   if (isDeletedLife(head, life) && !overDeleted) throw tombstoneError(runId, head);
   return false;

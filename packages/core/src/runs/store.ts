@@ -6,6 +6,7 @@ import { refuseOldNames } from '../checks/renamed.ts';
 import { checkId, checkOptionalBoolean, checkText } from '../checks/text.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
+import type { DeleteExpiredOptions, ExpiredRuns } from '../contracts/expiry.ts';
 import type { ListQuarantinedOptions, QuarantinedRun } from '../contracts/quarantines.ts';
 import type { AppendOptions, AppendResult } from '../contracts/run-appends.ts';
 import type { EventDefinitions, RunEventInput, RunEventRecord } from '../contracts/run-events.ts';
@@ -39,13 +40,14 @@ import { follow } from '../tools/live.ts';
 import { withCalls } from '../tools/with-calls.ts';
 import { EventAppender, type InlineAppends } from './appender.ts';
 import { checkEventRange, checkTail, type EventRange, rangeAfter } from './event-range.ts';
+import { deleteExpired, deleteIfExpired, hidingExpired, isExpired } from './expiring.ts';
 import { exportParts } from './export.ts';
 import { FeedReader } from './feed.ts';
 import { fetchRange } from './fetch-range.ts';
 import { forkRun } from './fork.ts';
 import { createHandle, type HandleDefaults } from './handle.ts';
 import { watchHeads } from './head-watch.ts';
-import { countRuns, listRuns } from './list.ts';
+import { countRuns, createdPosition, listRuns } from './list.ts';
 import { RunLookup } from './lookup.ts';
 import { recordOf } from './prepare.ts';
 import { Quarantine } from './quarantine.ts';
@@ -53,7 +55,7 @@ import { checkRedaction, redactEvent, redactionUnsupported } from './redaction.t
 import { archiveLife, deleteLife } from './removal.ts';
 import { type RestoreOptions, restoreParts } from './restore.ts';
 import { SnapshotReader } from './snapshots.ts';
-import { type RunView, runNotFound } from './view.ts';
+import { checkTenant, type RunView, runNotFound } from './view.ts';
 
 const MAX_BATCH = 1_000;
 const DEFAULT_FETCH = 1_000;
@@ -81,6 +83,8 @@ const NO_ABILITIES: RunAbilities = {
 export class Runs implements RunStore {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
+  /** The engine as readers see it: an expired run is deleted. */
+  readonly #visible: RunEngine;
   readonly #view: RunView;
   readonly #abilities: RunAbilities;
   readonly #lookup: RunLookup;
@@ -92,11 +96,13 @@ export class Runs implements RunStore {
   constructor(context: StoreContext, engine: RunEngine, view: RunView, abilities: RunAbilities = NO_ABILITIES) {
     const watched = context.hasListener ? withCalls(engine, watchHeads(context, engine)) : engine;
     this.#context = context;
+    const visible = hidingExpired(watched, context.expiry);
     this.#engine = watched;
+    this.#visible = visible;
     this.#view = view;
     this.#abilities = abilities;
-    this.#lookup = new RunLookup(watched, view);
-    this.#snapshots = new SnapshotReader(context, watched);
+    this.#lookup = new RunLookup(visible, view);
+    this.#snapshots = new SnapshotReader(context, visible);
     this.#appender = new EventAppender(context, watched, view, this.#snapshots, abilities.inlineAppends);
     this.#quarantine = new Quarantine(context, watched, this.#snapshots);
     this.#feed = new FeedReader(context, watched, view, this.#quarantine, abilities.canNotice);
@@ -123,7 +129,7 @@ export class Runs implements RunStore {
 
   /** Reads a page and returns it with its life. Returns no events if the range is confined to another life. */
   async #fetch(run: RunKey, range: EventRange, call: EngineCall): Promise<{ events: RunEventRecord[]; life: number }> {
-    const events = await fetchRange(this.#engine, run, range, call);
+    const events = await fetchRange(this.#visible, run, range, call);
     const life = events[0]?.life ?? 1;
     if (!isOfLife(life, range.life)) return { events: [], life };
     return { events: events.map((event) => recordOf(this.#context.payloads, run, event)), life };
@@ -210,12 +216,12 @@ export class Runs implements RunStore {
   }
 
   async listRuns(options?: ListRunsOptions) {
-    const parts = { engine: this.#engine, view: this.#view, quarantine: this.#quarantine };
+    const parts = { engine: this.#visible, view: this.#view, quarantine: this.#quarantine };
     return listRuns(this.#context, parts, this.#abilities.canListByUpdate, options);
   }
 
   async countRuns(filter?: RunFilter & CallOptions) {
-    return countRuns(this.#context, this.#engine, this.#view, this.#quarantine, filter);
+    return countRuns(this.#context, this.#visible, this.#view, this.#quarantine, filter);
   }
 
   async headSeq(runId: string, options?: RunLifeOptions): Promise<number> {
@@ -235,9 +241,7 @@ export class Runs implements RunStore {
 
   async verify(runId: string, options?: RunReadOptions): Promise<VerifyReport> {
     checkId(runId, 'runId');
-    const run = await this.#context.read(options, (call) => this.#lookup.find(runId, options, call));
-    if (!run) throw runNotFound(runId);
-    return this.#quarantine.verify(run, options);
+    return this.#quarantine.verify(await this.#findUnexpired(runId, options), options);
   }
 
   async listQuarantined(options?: ListQuarantinedOptions) {
@@ -246,9 +250,16 @@ export class Runs implements RunStore {
 
   async releaseRun(runId: string, options?: RunReadOptions): Promise<QuarantinedRun> {
     checkId(runId, 'runId');
-    const run = await this.#context.read(options, (call) => this.#lookup.find(runId, options, call));
-    if (!run) throw runNotFound(runId);
-    return this.#quarantine.release(run, options);
+    return this.#quarantine.release(await this.#findUnexpired(runId, options), options);
+  }
+
+  /** A damaged head is no error here: the caller examines the damage. */
+  async #findUnexpired(runId: string, options: RunReadOptions | undefined): Promise<RunKey> {
+    return this.#context.read(options, async (call) => {
+      const run = await this.#lookup.find(runId, options, call);
+      if (!run || (await isExpired(this.#engine, run, call))) throw runNotFound(runId);
+      return run;
+    });
   }
 
   async deleteRun(runId: string, options?: RunLifeOptions & { expectedSeq?: number }): Promise<boolean> {
@@ -262,8 +273,17 @@ export class Runs implements RunStore {
       const run = await this.#lookup.find(runId, options, call);
       if (!run) return false;
       await this.#snapshots.settled(run);
+      if (await deleteIfExpired(this.#engine, run, call)) return false;
       return deleteLife(this.#engine, run, { at: this.#context.clock(), life, expectedSeq }, call);
     });
+  }
+
+  async deleteExpired(options?: DeleteExpiredOptions): Promise<ExpiredRuns> {
+    const tenantId = checkTenant(this.#view, options?.tenantId) ?? undefined;
+    const after = createdPosition(options?.cursor);
+    const limit = checkLimit(options?.limit, 100, 1_000);
+    const write = this.#context.writeOf('runs', 'deleteExpired', [options]);
+    return this.#context.write(options, write, (call) => deleteExpired(this.#engine, { tenantId, after, limit }, call));
   }
 
   async *exportRun(runId: string, options?: RunReadOptions): AsyncIterable<RunPart> {
@@ -271,7 +291,7 @@ export class Runs implements RunStore {
     const run = await this.#context.read(options, (call) => this.#lookup.find(runId, options, call));
     const head = run && (await this.#context.read(options, (call) => this.#lookup.liveHead(run, call)));
     if (!run || !head) throw runNotFound(runId);
-    yield* exportParts(this.#context, this.#engine, run, head, options);
+    yield* exportParts(this.#context, this.#visible, run, head, options);
   }
 
   async restoreRun(parts: AsyncIterable<RunPart> | Iterable<RunPart>, options?: RestoreOptions) {
@@ -295,6 +315,7 @@ export class Runs implements RunStore {
       const run = await this.#lookup.find(runId, options, call);
       if (!run) return false;
       await this.#snapshots.settled(run);
+      if (await deleteIfExpired(this.#engine, run, call)) return false;
       const expected = { expectedSeq, expectedRewrites };
       return archiveLife(this.#engine, run, { at: this.#context.clock(), archive, ...expected }, call);
     });
@@ -313,7 +334,7 @@ export class Runs implements RunStore {
     const write = this.#context.writeOf('runs', 'redactEvent', [runId, runSeq, options]);
     return this.#context.write(options, write, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
-      return run !== null && redactEvent(this.#context, this.#engine, derived, { run, ...request }, call);
+      return run !== null && redactEvent(this.#context, this.#visible, derived, { run, ...request }, call);
     });
   }
 
@@ -321,7 +342,7 @@ export class Runs implements RunStore {
     checkId(runId, 'runId');
     return this.#context.read(options, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
-      const head = run && (await this.#engine.head(run, call));
+      const head = run && (await this.#visible.head(run, call));
       return isTombstone(head) && head.kind !== 'deleted' ? (head.archive ?? null) : null;
     });
   }

@@ -1,6 +1,7 @@
 /** How each call changes the usage of a tenant. */
 import { checkId } from '../checks/text.ts';
 import type { ArtifactRef } from '../contracts/artifacts.ts';
+import type { ExpiredRuns } from '../contracts/expiry.ts';
 import type { AppendResult } from '../contracts/run-appends.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { RestoreResult, RunPart } from '../contracts/run-parts.ts';
@@ -46,6 +47,12 @@ export const GUARDED_CALLS: GuardedCalls = {
 
   'runs.deleteRun': removeRun,
   'runs.archiveRun': removeRun,
+
+  'runs.deleteExpired': async (guard, _call, proceed) => {
+    const report = (await proceed()) as ExpiredRuns;
+    if (report.deleted > 0) guard.forgetAll();
+    return report;
+  },
 
   'artifacts.putBytes': (guard, call, proceed) =>
     putWithQuota(guard, call, Object(call.args[0]).byteLength ?? 0, proceed),

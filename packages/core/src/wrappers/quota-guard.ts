@@ -219,6 +219,11 @@ export class QuotaGuard implements Interceptor {
     for (const [run] of this.#existing) if (run.startsWith(keyOf(tenantId, ''))) this.#existing.delete(run);
   }
 
+  /** Forgets all usages, so that they are counted again. For calls that change several tenants. */
+  forgetAll(): void {
+    for (const tenantId of [...this.#usages.keys()]) this.forget(tenantId);
+  }
+
   #flushSoon(): void {
     this.#flushing ??= setTimeout(() => {
       this.#flushing = undefined;

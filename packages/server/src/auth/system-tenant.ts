@@ -37,6 +37,7 @@ const RUN_WRITES: Record<WriteMethod<'runs'>, Guard> = {
   },
   restoreRun: ([parts, ...rest]) => [foreignParts(parts as AsyncIterable<RunPart>), ...rest],
   deleteRun: refuseRun,
+  deleteExpired: refuseOption,
   archiveRun: refuseRun,
   redactEvent: refuseRun,
   forkRun: refuseRun,

@@ -16,6 +16,10 @@ export const RUN_HANDLERS = bind(RUN_ROUTES, {
     const { tenant: _, ...filter } = query as RunFilter & { tenant?: string };
     return json(await store.runs.countRuns({ ...options, ...filter }));
   },
+  'POST /v1/expired-runs': async ({ store, body, options }) => {
+    const { tenantId, cursor, limit } = body;
+    return json(await store.runs.deleteExpired({ ...options, tenantId, cursor, limit }));
+  },
   'GET /v1/runs/{runId}': async ({ store, params, query, options }) => {
     const { tenantId, life } = query;
     const snapshot = await store.runs.getSnapshot(params.runId, { ...options, tenantId, life: lifeOf(life) });

@@ -26,7 +26,7 @@ import {
   type StoredSnapshot,
   type UpdatedRunsQuery,
 } from '@tidemark/core/engine';
-import type { SqlTransaction } from '../database.ts';
+import { NOW, type SqlTransaction } from '../database.ts';
 import { sqlQuarantines } from '../quarantines.ts';
 import type { SqlRunDatabase, SqlRunTransaction } from './database.ts';
 import { byCreation, byUpdate, type LabelSql, type ListOrder, runListSql } from './list-sql.ts';
@@ -125,6 +125,11 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
       return rows.map((row) => eventOfRow(row));
     };
     return readLogPage(read, afterSeq, limit);
+  }
+
+  async now(call: EngineCall): Promise<number> {
+    const [row] = await this.database.readArrays(`SELECT ${NOW}`, [], call);
+    return Number(row![0]);
   }
 
   async head({ runId, tenantId }: RunKey, call: EngineCall): Promise<Head> {

@@ -55,6 +55,12 @@ export const ROUTE_DESCRIPTIONS: Readonly<Record<RouteName, RouteDescription>> =
     details: 'Takes the filters of the list. Counts at most 10 000 runs.',
     path: '/v1/run-count?status=RUNNING&planId=checkout',
   },
+  'POST /v1/expired-runs': {
+    details:
+      'Deletes at most `limit` runs, default 100. Readers do not receive an expired run even before this request.',
+    path: '/v1/expired-runs',
+    body: { limit: 100 },
+  },
   'GET /v1/runs/{runId}': {
     details: 'Use `/snapshot` for the current state. Returns 404 for an unknown run.',
     path: '/v1/runs/order-42',

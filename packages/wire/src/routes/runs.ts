@@ -3,7 +3,17 @@ import type * as Contract from '@tidemark/core/portable';
 import Type from 'typebox';
 import { EMPTY_LIST, Id, jsonOf, jsonParameter, pageOf, pageQuery, Time, wordOf } from '../schemas/common.ts';
 import { Counted } from '../schemas/kv.ts';
-import { Fork, ForkResult, Life, RefreshedSnapshot, RunSnapshot, RunSummary, VerifyReport } from '../schemas/runs.ts';
+import {
+  DeleteExpired,
+  ExpiredRuns,
+  Fork,
+  ForkResult,
+  Life,
+  RefreshedSnapshot,
+  RunSnapshot,
+  RunSummary,
+  VerifyReport,
+} from '../schemas/runs.ts';
 import { RUN_LIFE, TENANT_ID } from './parameters.ts';
 import { routes } from './route.ts';
 
@@ -43,6 +53,15 @@ export const RUN_ROUTES = routes({
     readsList: true,
     answers: { 200: Counted },
     problems: ['TENANT_MISMATCH'],
+  },
+  'POST /v1/expired-runs': {
+    scope: 'admin',
+    summary: 'Delete expired runs; continue with `next` as cursor',
+    query: Type.Object({}),
+    body: DeleteExpired,
+    storeChecksBody: true,
+    answers: { 200: ExpiredRuns },
+    problems: ['TENANT_MISMATCH', 'OUTCOME_UNKNOWN'],
   },
   'GET /v1/runs/{runId}': {
     scope: 'runs:read',

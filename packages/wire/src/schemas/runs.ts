@@ -98,8 +98,21 @@ export const RunSummary = shapeOf<Contract.RunSummary>()(
     labels: Type.Record(Type.String(), Type.String()),
     parentRunId: Type.Optional(Id),
     life: Life,
+    expiresAt: Type.Optional(Time),
   },
   { title: 'RunSummary' },
+);
+export const DeleteExpired = shapeOf<Omit<Contract.DeleteExpiredOptions, 'signal' | 'timeoutMs'>>()(
+  {
+    tenantId: Type.Optional(Id),
+    cursor: Type.Optional(Type.String()),
+    limit: Type.Optional(Type.Integer()),
+  },
+  { title: 'DeleteExpired' },
+);
+export const ExpiredRuns = shapeOf<Contract.ExpiredRuns>()(
+  { deleted: Type.Integer(), next: Type.Optional(Type.String()) },
+  { title: 'ExpiredRuns' },
 );
 const RunFailure = shapeOf<Contract.RunFailure>()(
   {

@@ -1,9 +1,11 @@
 /** `runs append`, `runs fork` and `runs delete`. */
 import { randomUUID } from 'node:crypto';
-import { invalidArgument, type RunEventInput, TidemarkError } from '@tidemark/core';
+import { EXPIRY_LABEL, invalidArgument, type RunEventInput, TidemarkError } from '@tidemark/core';
 import { readObject } from '../../arguments.ts';
 import { defineCommand } from '../../command.ts';
 import { integer, one, required, text, toggle, withDefault } from '../../options.ts';
+
+const DELETED_AT_ONCE = 1_000;
 
 const append = defineCommand({
   name: 'runs append',
@@ -24,6 +26,10 @@ const append = defineCommand({
     project: text('id', 'project of a new run'),
     environment: text('id', 'environment of a new run'),
     plan: text('id', 'plan of a new run'),
+    expires: text(
+      'time',
+      "when a new run expires: '30d' after its last event once it has ended, '1h any' in any status",
+    ),
   },
   examples: [
     { line: `runs append order-42 --type StepCompleted --step charge --data '{"cents":1299}'`, shows: '"runSeq":4' },
@@ -34,6 +40,7 @@ const append = defineCommand({
       input: '{"by":"ada"}',
     },
     { line: 'runs append order-42 --type Note --expect-seq 9', shows: 'SEQ_CONFLICT', exit: 5 },
+    { line: "runs append order-45 --type RunStarted --expires '1h any'", shows: '"persisted":true' },
     { line: 'runs append order-44 --type RunStarted --life new', shows: '"persisted":true' },
     { line: 'runs append order-42 --type Note --life new', shows: 'CONFLICT', exit: 5 },
   ],
@@ -55,6 +62,7 @@ const append = defineCommand({
       logicalAttemptId: options.attempt,
       ...(options.step === undefined ? {} : { stepId: options.step }),
       ...(options.key === undefined ? {} : { idempotencyKey: options.key }),
+      ...(options.expires === undefined ? {} : { labels: { [EXPIRY_LABEL]: options.expires } }),
       ...(payload === undefined ? {} : { payload }),
     };
     if (dryRun) return out.report({ dryRun: true, would: 'append', event }, event.eventId);
@@ -119,4 +127,26 @@ const remove = defineCommand({
   },
 });
 
-export const runWriteCommands = [append, fork, remove];
+const removeExpired = defineCommand({
+  name: 'runs delete-expired',
+  summary: 'Delete runs that have expired',
+  details:
+    'To readers, an expired run is deleted already; this frees its storage. Processes that use such runs also do it every 15 minutes.',
+  effect: 'destructive',
+  examples: [{ line: 'runs delete-expired --yes', shows: '"deleted":0' }],
+  async run({ store, out, settings, dryRun, confirm, longCall }) {
+    const { runs } = await store();
+    if (dryRun) return out.report({ dryRun: true, would: 'delete expired runs' });
+    await confirm({ action: 'delete all expired runs', answer: 'expired' });
+    let deleted = 0;
+    let cursor: string | undefined;
+    do {
+      const step = await runs.deleteExpired({ ...longCall, tenantId: settings.tenant, cursor, limit: DELETED_AT_ONCE });
+      deleted += step.deleted;
+      cursor = step.next;
+    } while (cursor !== undefined);
+    await out.report({ deleted });
+  },
+});
+
+export const runWriteCommands = [append, fork, remove, removeExpired];

@@ -6,6 +6,7 @@ import { BOUND_SNAPSHOT_CASES } from './bound-snapshots.ts';
 import { CONCURRENCY_CASES } from './concurrency.ts';
 import { DUPLICATE_CASES } from './duplicates.ts';
 import { ENVELOPE_CASES } from './envelope.ts';
+import { EXPIRY_CASES } from './expiry.ts';
 import { EXPORT_CASES } from './export.ts';
 import { FORK_CASES } from './forks.ts';
 import { ID_CASES } from './ids.ts';
@@ -58,6 +59,7 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...LIVE_RESUME_CASES,
   ...REMOVAL_CASES,
   ...LIFE_CASES,
+  ...EXPIRY_CASES,
   ...EXPORT_CASES,
   ...ARCHIVE_CASES,
   ...RESTORE_CASES,
