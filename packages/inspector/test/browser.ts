@@ -1,7 +1,9 @@
 /** Starts a real browser and a real server for the inspector's tests, and records page errors. */
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createCheckpointer } from '@tidemark/runtime';
 import { createServer } from '@tidemark/server';
 import { sqliteStore } from '@tidemark/sqlite';
 import { type Browser, type BrowserContextOptions, chromium as driver, type Page } from 'playwright-core';
@@ -23,6 +25,8 @@ export interface Rig extends DataStore {
   browser: Browser;
   /** The directory of the built page. */
   built: string;
+  /** Writes a signed checkpoint of the store to the file that the server shows. */
+  writeCheckpoint(): Promise<void>;
   /** Stops the server and starts another at the same address. */
   restartServer(meanwhile: () => Promise<void>): Promise<void>;
   stop(): Promise<void>;
@@ -35,11 +39,17 @@ export async function startRig(): Promise<Rig> {
   const clock = new DataClock();
   const [executablePath] = await Promise.all([obtainProgram(chromium), buildInspector(built)]);
   const store = await sqliteStore({ path: join(directory, 'state.db'), clock: clock.now });
-  const serve = (port: number) => createServer({ store, inspector: built, port });
+  const signer = generateKeyPairSync('ed25519');
+  const file = join(directory, 'checkpoints.jsonl');
+  const checkpoints = { file, publicKey: signer.publicKey };
+  const serve = (port: number) => createServer({ store, inspector: built, port, checkpoints });
   let server = serve(0);
   const [url, browser] = await Promise.all([server.listen(), driver.launch({ executablePath, args: FLAGS })]);
   return {
     ...{ url, browser, built, store, clock },
+    async writeCheckpoint() {
+      await createCheckpointer({ store, file, key: signer.privateKey }).checkpoint();
+    },
     async restartServer(meanwhile) {
       await server.close();
       try {

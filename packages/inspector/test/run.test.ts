@@ -206,7 +206,26 @@ describe('a run', { timeout: 60_000 }, () => {
     const { head } = await rig.store.runs.verify(FAILED_RUN, { tenantId: TENANT });
     await page.getByText(head).waitFor();
     await expectAccessible(page);
+    await page.getByText('No checkpoint yet').waitFor();
+    await rig.writeCheckpoint();
+    await page.reload();
+    await page.getByText('Checkpoint 1 covers all 15 events').waitFor();
+    await expectAccessible(page);
     await picture(page, 'proof');
+  });
+
+  it('shows how much of a run the last checkpoint covers', async () => {
+    const { page, visit } = await newPage();
+    const run = rig.store.forTenant(TENANT).runs.handle('checked-1');
+    await run.append('RunStarted');
+    await rig.writeCheckpoint();
+    await run.append('Progress');
+    await rig.store.forTenant(TENANT).runs.handle('unchecked-1').append('RunStarted');
+    await visit(`/runs/checked-1?tenant=${TENANT}&tab=proof`, '.verdict');
+    await page.getByText(/Checkpoint \d covers 1 of 2 events/).waitFor();
+    await visit(`/runs/unchecked-1?tenant=${TENANT}&tab=proof`, '.verdict');
+    await page.getByText(/Checkpoint \d does not cover this run/).waitFor();
+    await expectAccessible(page);
   });
 
   it('is exported as a file that the page opens without the server', async () => {

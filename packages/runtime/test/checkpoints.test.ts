@@ -8,7 +8,7 @@ import { memoryStore, type Store } from '@tidemark/core';
 import { sqliteStore } from '@tidemark/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CHECKPOINT_FORMAT, hashOf, type RunPoint, signedText } from '../src/checkpoints/format.ts';
-import { createCheckpointer, verifyCheckpoints } from '../src/checkpoints/index.ts';
+import { createCheckpointer, createCheckpointReader, verifyCheckpoints } from '../src/checkpoints/index.ts';
 import { PointTree } from '../src/checkpoints/point-tree.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
@@ -56,6 +56,28 @@ describe('checkpoints', () => {
     await expect.poll(() => run.headSeq(), { timeout: 20_000 }).toBe(0);
     expect(await check()).toMatchObject({ ok: true, runs: 4, removed: 1 });
     expect(await take()).toMatchObject({ runs: 4, changed: 1 });
+  });
+
+  it.each(['file', 'run'] as const)('are shown from a %s, with what they cover of a run', async (kind) => {
+    const other = memoryStore();
+    const at = kind === 'file' ? { file } : { run: { store: other, runId: 'checkpoints' } };
+    const reader = createCheckpointReader({ ...at, publicKey });
+    const order = { tenantId: 'acme', runId: 'order-42' };
+    expect(await reader.read(order)).toEqual({ checkpoint: null, point: null });
+    const checkpointer = createCheckpointer({ store, ...at, key: privateKey });
+    const first = await checkpointer.checkpoint();
+    const { head } = await store.runs.verify('order-42', { tenantId: 'acme' });
+    const { checkpoint, point } = await reader.read(order);
+    expect([checkpoint?.number, checkpoint?.root, checkpoint?.at]).toEqual([1, first.root, first.at]);
+    expect(point).toMatchObject({ life: 1, lastEventSeq: 3, head });
+    await store.forTenant('acme').runs.handle('order-8').append('RunStarted');
+    expect((await reader.read({ tenantId: 'acme', runId: 'order-8' })).point).toBeNull();
+    await checkpointer.checkpoint();
+    const [again, later] = await Promise.all([reader.read(order), reader.read({ tenantId: 'acme', runId: 'order-8' })]);
+    expect([again.checkpoint?.number, again.point?.lastEventSeq, later.point?.lastEventSeq]).toEqual([2, 3, 1]);
+    const stranger = createCheckpointReader({ ...at, publicKey: generateKeyPairSync('ed25519').publicKey });
+    await expect(stranger.read(order)).rejects.toMatchObject({ code: 'CORRUPT_VALUE' });
+    await other.close();
   });
 
   it('reproduce the vectors', async () => {

@@ -5,6 +5,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type Duration, invalidArgument, type Store, type StoreAlert } from '@tidemark/core';
 import { checkDuration, downloadUrlOf, sleep } from '@tidemark/core/engine';
+import { type CheckpointReaderOptions, createCheckpointReader } from '@tidemark/runtime';
 import { Alerts } from './alerts.ts';
 import { Application } from './application.ts';
 import { Audit } from './audit/audit.ts';
@@ -77,6 +78,11 @@ export interface ServerOptions {
    * artifact until it expires. Default: the server sends the bytes itself.
    */
   redirectDownloadsFor?: Duration;
+  /**
+   * The checkpoints of the store, as `createCheckpointer` writes them. `GET /v1/runs/{runId}/checkpoint` and the
+   * inspector show the last one. Default: none.
+   */
+  checkpoints?: CheckpointReaderOptions;
   /** Directory of the built inspector. Default: the inspector in this package. `false` disables the inspector. */
   inspector?: string | false;
   /**
@@ -154,6 +160,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
     document: openApiDocument(),
     notReady,
     loops,
+    checkpoints: options.checkpoints ? createCheckpointReader(options.checkpoints) : null,
     downloadUrl: downloadUrls(store, options.redirectDownloadsFor),
   };
   const onLost = (error: unknown) => logger.error({ event: 'audit_outcome_lost', error });

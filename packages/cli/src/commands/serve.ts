@@ -3,8 +3,17 @@
 import { spawn } from 'node:child_process';
 import { invalidArgument, type Store, TidemarkError } from '@tidemark/core';
 import { shownUrl } from '@tidemark/core/engine';
-import type { Authenticator, JwtOptions, Limits, ServerTls, SomeLimits, TidemarkServer } from '@tidemark/server';
+import type {
+  Authenticator,
+  JwtOptions,
+  Limits,
+  ServerOptions,
+  ServerTls,
+  SomeLimits,
+  TidemarkServer,
+} from '@tidemark/server';
 import { readObject } from '../arguments.ts';
+import { keySummary, readKey } from '../checkpoint-keys.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { duration, integer, maybe, text, texts, toggle, withDefault } from '../options.ts';
@@ -25,6 +34,9 @@ interface Serving {
   acceptOldCursors: boolean;
   noLoops: boolean;
   redirectDownloads: number | undefined;
+  checkpoints: string | undefined;
+  checkpointRun: string | undefined;
+  publicKey: string | undefined;
   for: number | undefined;
 }
 
@@ -55,6 +67,9 @@ const OPTIONS = {
     'duration',
     'redirect downloads of artifacts to a URL of their bucket that is valid this long, for clients that prefer it',
   ),
+  checkpoints: text('file', 'show the last checkpoint of this file, as `tidemark checkpoint --to` writes it'),
+  checkpointRun: text('run', 'show the last checkpoint of this run of the store instead of a file'),
+  publicKey: text('file', keySummary('the public key of the checkpoints', '--public-key')),
   for: duration('duration', 'stop after this time'),
 };
 
@@ -111,7 +126,8 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
   const metrics = metricsAddress === undefined ? {} : { metricsAddress };
   const auth = await createAuth(store, context);
   const redirects = options.redirectDownloads === undefined ? {} : { redirectDownloadsFor: options.redirectDownloads };
-  const access = { ...metrics, ...tlsOptions(options), ...auth, ...redirects };
+  const checkpoints = await checkpointsOf(store, context);
+  const access = { ...metrics, ...tlsOptions(options), ...auth, ...redirects, ...checkpoints };
   const server = createServer({ store, host, port, limits, acceptsOldCursors, loops: !options.noLoops, ...access });
   served.server = server;
   const url = await listen(server, options);
@@ -125,6 +141,19 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
     process.off('SIGHUP', reload);
     await server.close();
   }
+}
+
+/** Returns where the checkpoints are and the key of their signer, or nothing if the server should show none. */
+async function checkpointsOf(
+  store: Store,
+  context: CommandContext<unknown, Serving>,
+): Promise<Pick<ServerOptions, 'checkpoints'>> {
+  const { checkpoints: file, checkpointRun: runId, publicKey: given } = context.options;
+  if (file === undefined && runId === undefined) return {};
+  if (file !== undefined && runId !== undefined)
+    throw invalidArgument('--checkpoints', 'given, or --checkpoint-run, and not both', file);
+  const publicKey = await readKey(context, '--public-key', given);
+  return { checkpoints: { publicKey, ...(file === undefined ? { run: { store, runId: runId! } } : { file }) } };
 }
 
 function tlsOptions({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: Serving): { tls?: ServerTls } {
@@ -156,6 +185,10 @@ const serve = defineCommand({
     { line: 'serve --auth --host 0.0.0.0 --port 0 --for 200ms', shows: '"url":"http://0.0.0.0:' },
     { line: 'serve --auth --limit tenant.topicsAtATime=500 --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
     { line: 'serve --auth --metrics-address 127.0.0.1:0 --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
+    {
+      line: 'serve --checkpoints checkpoints.jsonl --public-key checkpoint.key.pub --port 0 --for 200ms',
+      shows: '"url":"http://127.0.0.1:',
+    },
     { line: 'serve --no-loops --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
     { line: 'serve --limit requests=1', shows: 'tenant.requestsPerSecond', exit: 2 },
     { line: 'serve --host 0.0.0.0', shows: 'INVALID_ARGUMENT', exit: 2 },

@@ -9,6 +9,7 @@ import {
   type RunSummary,
   type VerifyReport,
 } from '@tidemark/core/portable';
+import type { AnswerTo } from '@tidemark/wire';
 import { ask, askText } from '../live/http.ts';
 
 /** The tenant and id of a run. */
@@ -95,6 +96,15 @@ export function snapshotAt(run: RunName, atSeq: number | undefined, signal: Abor
   return ask('GET /v1/runs/{runId}/snapshot', {
     params: { runId: run.runId },
     query: { ...tenantQuery(run), atSeq },
+    signal,
+  });
+}
+
+/** Reads the last checkpoint that the server knows, and what it covers of the run. */
+export function checkpointOf(run: RunName, signal: AbortSignal): Promise<AnswerTo<'GET /v1/runs/{runId}/checkpoint'>> {
+  return ask('GET /v1/runs/{runId}/checkpoint', {
+    params: { runId: run.runId },
+    query: tenantQuery(run),
     signal,
   });
 }

@@ -1,17 +1,17 @@
 /** Verifies a run: the hash chain, the stored snapshot against the log, and the transitions. */
 import type { RunSnapshot, VerifyReport } from '@tidemark/core/portable';
-import type { ComponentChildren } from 'preact';
 import { useResource } from '../live/resource.ts';
 import { Icon } from '../parts/icons.tsx';
 import { differences, shortText } from '../parts/json.ts';
 import { counted, countText } from '../parts/numbers.ts';
-import { Failure, Waiting } from '../parts/states.tsx';
-import type { Tone } from '../parts/status.tsx';
+import { Waiting } from '../parts/states.tsx';
 import { Time } from '../parts/times.tsx';
 import { type RunName, storedSnapshot, verifyRun } from './api.ts';
+import { SignedCheckpoint } from './checkpoint-verdict.tsx';
 import { EventLine } from './event-line.tsx';
 import type { Run } from './run.ts';
 import type { RunTabProps } from './run-tab.ts';
+import { Pending, Verdict } from './verdict.tsx';
 
 const MOST_DIFFERENCES = 50;
 /** Fields that describe how the snapshot was built rather than what the run did. */
@@ -24,6 +24,7 @@ export function ProofTab({ run, head, name }: RunTabProps) {
         <>
           <Chain run={run} head={head} name={name} />
           <Stored run={run} head={head} name={name} />
+          <SignedCheckpoint name={name} />
         </>
       ) : (
         <Verdict tone="quiet" title="A file cannot be verified by itself">
@@ -35,19 +36,6 @@ export function ProofTab({ run, head, name }: RunTabProps) {
       )}
       <Transitions run={run} />
     </div>
-  );
-}
-
-/** The result of one check. */
-function Verdict({ tone, title, children }: { tone: Tone; title: string; children?: ComponentChildren }) {
-  const icon = tone === 'good' ? 'check' : tone === 'bad' ? 'cross' : tone === 'warn' ? 'attention' : 'ring';
-  return (
-    <section class="panel verdict">
-      <h2 class={`tone-${tone}`}>
-        <Icon name={icon} /> {title}
-      </h2>
-      {children}
-    </section>
   );
 }
 
@@ -66,10 +54,6 @@ function Chain({ run, head, name }: { run: Run; head: number; name: RunName }) {
       </button>
     </>
   );
-}
-
-function Pending({ error, onRetry }: { error: unknown; onRetry(): void }) {
-  return error === undefined ? <Waiting what="the proof" /> : <Failure error={error} onRetry={onRetry} />;
 }
 
 function ChainVerdict({ run, head, report }: { run: Run; head: number; report: VerifyReport }) {

@@ -110,7 +110,7 @@ export function createCheckpointer({ store, key, ...at }: CheckpointerOptions): 
   return { checkpoint: (options) => writeCheckpoint(store, place, privateKey, publicKey, options) };
 }
 
-function placeOf({ file, run }: CheckpointsAt): CheckpointTarget {
+export function placeOf({ file, run }: CheckpointsAt): CheckpointTarget {
   if ((file === undefined) === (run === undefined))
     throw invalidArgument('file', 'given, or `run`, and not both', file);
   return run === undefined ? new CheckpointFile(file!) : new CheckpointsInRun(run);

@@ -5,7 +5,7 @@
  */
 
 import type { KeyObject } from 'node:crypto';
-import { open, readFile } from 'node:fs/promises';
+import { open, readFile, stat } from 'node:fs/promises';
 import { CHECKPOINT_FORMAT, type Checkpoint, type RunPoint } from './format.ts';
 import { CheckpointLog, type CheckpointTarget, overtaken } from './log.ts';
 
@@ -19,6 +19,14 @@ export class CheckpointFile implements CheckpointTarget {
 
   constructor(path: string) {
     this.name = path;
+  }
+
+  async version(): Promise<string> {
+    const found = await stat(this.name).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+    return found ? `${found.size} ${found.mtimeMs}` : 'none';
   }
 
   /** Reads the file. A missing file has no checkpoints. */

@@ -10,5 +10,11 @@ export {
   type VerifyCheckpointsOptions,
   verifyCheckpoints,
 } from './checkpointer.ts';
-export type { Checkpoint, CheckpointKey } from './format.ts';
+export type { Checkpoint, CheckpointKey, RunPoint } from './format.ts';
+export {
+  type CheckpointReader,
+  type CheckpointReaderOptions,
+  createCheckpointReader,
+  type RunCheckpoint,
+} from './reader.ts';
 export type { CheckpointRun } from './run.ts';

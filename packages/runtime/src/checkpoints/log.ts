@@ -68,6 +68,8 @@ export class CheckpointLog {
 export interface CheckpointTarget {
   /** The name of the file or run, for errors. */
   readonly name: string;
+  /** Returns a text that changes with every checkpoint. */
+  version(): Promise<string>;
   /** Reads all checkpoints. Throws `CORRUPT_VALUE` if one of them is not signed with the key. */
   read(key: KeyObject): Promise<CheckpointLog>;
   /** Appends a checkpoint after the checkpoints that were read. Throws `CONFLICT` if another program was faster. */

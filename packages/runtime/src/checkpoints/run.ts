@@ -32,6 +32,10 @@ export class CheckpointsInRun implements CheckpointTarget {
     this.#runId = runId;
   }
 
+  async version(): Promise<string> {
+    return String(await this.#store.runs.headSeq(this.#runId));
+  }
+
   async read(key: KeyObject): Promise<CheckpointLog> {
     const log = new CheckpointLog(this.name);
     this.#lastSeq = 0;

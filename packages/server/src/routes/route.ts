@@ -1,6 +1,7 @@
 /** The arguments of route handlers, and the function that binds handlers to the table of routes. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ArtifactRef, CallOptions, Store } from '@tidemark/core';
+import type { CheckpointReader } from '@tidemark/runtime';
 import type { BodyOf, Method, ParamsOf, QueryOf, RouteDeclaration, RouteName, Routes } from '@tidemark/wire/routes';
 import type { Hold } from '../auth/holds.ts';
 import type { RouteScope } from '../auth/scopes.ts';
@@ -32,6 +33,8 @@ export interface Services {
   /** Returns why the server is not ready, or `null` if it is ready. */
   notReady(): Promise<string | null>;
   readonly loops: ServerLoops;
+  /** Reads the checkpoints of the store; `null` if the server was started without them. */
+  readonly checkpoints: CheckpointReader | null;
   /** Returns a URL to which a download may be redirected, or `null`. */
   downloadUrl(tenantId: string, ref: ArtifactRef, options: CallOptions): Promise<string | null>;
 }

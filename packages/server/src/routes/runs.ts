@@ -24,7 +24,7 @@ export const RUN_HANDLERS = bind(RUN_ROUTES, {
     const { tenantId, life } = query;
     const snapshot = await store.runs.getSnapshot(params.runId, { ...options, tenantId, life: lifeOf(life) });
     if (snapshot) return json(snapshot, { etag: tagOf(snapshot.lastEventSeq) });
-    throw new Refusal(404, 'RUN_NOT_FOUND', 'There is no such run', { runId: params.runId });
+    throw unknownRun(params.runId);
   },
   'DELETE /v1/runs/{runId}': async ({ store, params, query, options, request }) => {
     const { tenantId, life } = query;
@@ -66,9 +66,26 @@ export const RUN_HANDLERS = bind(RUN_ROUTES, {
     const { tenantId } = query;
     return json(await store.runs.verify(params.runId, { ...options, tenantId }));
   },
+  'GET /v1/runs/{runId}/checkpoint': async ({ store, params, query, options, principal, services }) => {
+    const { tenantId } = query;
+    const run = await store.runs.position(params.runId, { ...options, tenantId });
+    if (!run) throw unknownRun(params.runId);
+    if (services.checkpoints === null) return json({ configured: false });
+    const { checkpoint, point } = await services.checkpoints.read(run);
+    if (checkpoint === null) return json({ configured: true });
+    const { number, at, root, key, runs } = checkpoint;
+    // The number of runs covers all tenants.
+    const shown = { number, at, root, key, ...(principal.tenantId === null ? { runs } : {}) };
+    const covered = point && { life: point.life, lastEventSeq: point.lastEventSeq, head: point.head, at: point.at };
+    return json({ configured: true, checkpoint: shown, ...(covered ? { point: covered } : {}) });
+  },
   'POST /v1/runs/{runId}/fork': async ({ store, params, query, body, options }) => {
     const { toRunId, atSeq } = body;
     const { tenantId } = query;
     return json(await store.runs.forkRun(params.runId, { ...options, tenantId, toRunId, atSeq }));
   },
 });
+
+function unknownRun(runId: string): Refusal {
+  return new Refusal(404, 'RUN_NOT_FOUND', 'There is no such run', { runId });
+}

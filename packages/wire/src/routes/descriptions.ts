@@ -91,6 +91,10 @@ export const ROUTE_DESCRIPTIONS: Readonly<Record<RouteName, RouteDescription>> =
       'Reads every event of the run. If an event does not match, `ok` is false and `problem` names the first mismatch.',
     path: '/v1/runs/order-42/integrity',
   },
+  'GET /v1/runs/{runId}/checkpoint': {
+    details: 'Signatures and roots are verified first. Start the server with `--checkpoints` or `--checkpoint-run`.',
+    path: '/v1/runs/order-42/checkpoint',
+  },
   'POST /v1/runs/{runId}/fork': {
     details: 'Repeat the request to continue an interrupted fork.',
     path: '/v1/runs/order-42/fork',

@@ -4,6 +4,7 @@ import Type from 'typebox';
 import { EMPTY_LIST, Id, jsonOf, jsonParameter, pageOf, pageQuery, Time, wordOf } from '../schemas/common.ts';
 import { Counted } from '../schemas/kv.ts';
 import {
+  CheckpointOfRun,
   DeleteExpired,
   ExpiredRuns,
   Fork,
@@ -114,6 +115,13 @@ export const RUN_ROUTES = routes({
     query: Type.Object(TENANT_ID),
     answers: { 200: VerifyReport },
     problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED'],
+  },
+  'GET /v1/runs/{runId}/checkpoint': {
+    scope: 'runs:read',
+    summary: 'Get the last signed checkpoint that this server knows, and what it covers of a run',
+    query: Type.Object(TENANT_ID),
+    answers: { 200: CheckpointOfRun },
+    problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_VALUE'],
   },
   'POST /v1/runs/{runId}/fork': {
     scope: 'runs:write',

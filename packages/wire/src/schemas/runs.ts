@@ -102,6 +102,27 @@ export const RunSummary = shapeOf<Contract.RunSummary>()(
   },
   { title: 'RunSummary' },
 );
+export const CheckpointOfRun = Type.Object(
+  {
+    configured: Type.Boolean({ description: 'False if this server was started without checkpoints' }),
+    checkpoint: Type.Optional(
+      Type.Object({
+        number: Type.Integer(),
+        at: Time,
+        root: Type.String({ description: 'The Merkle root over all runs, in hex' }),
+        key: Type.String({ description: 'The raw public key of the signer, in base64url' }),
+        runs: Type.Optional(Type.Integer({ description: 'How many runs it covers; only for operators' })),
+      }),
+    ),
+    point: Type.Optional(
+      Type.Object(
+        { life: Type.Integer(), lastEventSeq: Type.Integer(), head: Type.String(), at: Time },
+        { description: 'The run at the checkpoint. Absent if the checkpoint does not cover the run' },
+      ),
+    ),
+  },
+  { title: 'CheckpointOfRun' },
+);
 export const DeleteExpired = shapeOf<Omit<Contract.DeleteExpiredOptions, 'signal' | 'timeoutMs'>>()(
   {
     tenantId: Type.Optional(Id),
