@@ -1,4 +1,4 @@
-/** `jobs`: lists, adds, claims, completes, requeues, wakes and cancels jobs. */
+/** `jobs`: lists, adds, claims, completes, parks, requeues, wakes and cancels jobs. */
 import { randomUUID } from 'node:crypto';
 import {
   invalidArgument,
@@ -8,6 +8,7 @@ import {
   LISTED_JOB_STATES,
   type OverdueJob,
   type PageOptions,
+  type ParkUntil,
   TidemarkError,
 } from '@tidemark/core';
 import { at, state } from '../cells.ts';
@@ -257,6 +258,39 @@ const fail = defineCommand({
   },
 });
 
+const park = defineCommand({
+  name: 'jobs park',
+  summary: 'Return a claimed job to the queue until a time, without counting a retry',
+  details: 'The job is listed as delayed. `jobs wake` makes it ready before its time.',
+  effect: 'rw',
+  args: { job: JOB, claim: CLAIM },
+  options: {
+    delay: duration('duration', 'how long the job waits'),
+    until: text('time', 'when it is ready: RFC 3339, such as 2026-11-20T08:00:00Z'),
+  },
+  examples: [
+    { line: 'jobs park email-send/mail-2 claim-2 --delay 10m', shows: '"state":"pending"' },
+    { line: 'jobs park email-send/mail-2 claim-9 --delay 10m', shows: 'CLAIM_LOST', exit: 5 },
+    { line: 'jobs park email-send/mail-2 claim-2', shows: '--delay', exit: 2 },
+  ],
+  async run(context) {
+    const { store, out, options, dryRun } = context;
+    const when = parkTime(options);
+    const { jobs } = await store();
+    if (dryRun) return out.report({ dryRun: true, would: 'park', ...parseClaim(context), ...when });
+    await out.show(await jobs.park(parseClaim(context), when), JOBS);
+  },
+});
+
+function parkTime({ delay, until }: { delay: number | undefined; until: string | undefined }): ParkUntil {
+  if ((delay === undefined) === (until === undefined))
+    throw invalidArgument('--delay', 'given, or --until, and not both', delay);
+  if (delay !== undefined) return { delay };
+  const at = Date.parse(until!);
+  if (Number.isNaN(at)) throw invalidArgument('--until', 'an RFC 3339 time, such as 2026-11-20T08:00:00Z', until);
+  return { until: at };
+}
+
 const requeue = defineCommand({
   name: 'jobs requeue',
   summary: 'Send a failed or cancelled job back to the queue',
@@ -310,4 +344,4 @@ const cancel = defineCommand({
   },
 });
 
-export const jobCommands = [list, show, add, claim, heartbeat, complete, fail, requeue, wake, cancel];
+export const jobCommands = [list, show, add, claim, heartbeat, complete, fail, park, requeue, wake, cancel];

@@ -202,6 +202,26 @@ export const RULINGS: readonly Clause[] = [
     'a copy deletes only with `mirror`, and `complete` means equal',
     '`packages/runtime/test/mirror.test.ts`, `packages/runtime/test/copy.test.ts`',
   ),
+  ...ruling(
+    'UPG-1',
+    'a store of an earlier release opens with all its data, on every engine',
+    '`packages/sqlite/test/upgrade.test.ts`, `packages/postgres/test/upgrade.test.ts`, `packages/redis/test/upgrade.test.ts`, `packages/nats/test/upgrade.test.ts`',
+  ),
+  ...ruling(
+    'UPG-1',
+    'old and new processes share a store under load until `migrate` raises its marker',
+    '`faults/rolling-upgrade.ts`, `packages/core/src/runs/chain-marker.test.ts`',
+  ),
+  ...ruling(
+    'UPG-1',
+    'an older library is refused by a store that it does not know',
+    '`packages/sqlite/test/guards.test.ts`, `packages/postgres/test/guards.test.ts`',
+  ),
+  ...ruling(
+    'UPG-1',
+    'old clients work with new servers, and new clients with old ones',
+    '`scripts/compatibility/combinations.ts`',
+  ),
   ...ruling('ADP-1', 'lists and counts omit the runs of adapters'),
   ...ruling(
     'ADP-1',
