@@ -79,6 +79,7 @@ const SHOW_NO_PAYLOADS = [
   'GET /v1/runs/{runId}/snapshot',
   'GET /v1/runs/{runId}/head',
   'GET /v1/runs/{runId}/integrity',
+  'GET /v1/runs/{runId}/checkpoint',
   'GET /v1/quarantines',
   'POST /v1/kv-count',
   'GET /v1/jobs',
@@ -116,6 +117,7 @@ describe('callers without credentials', () => {
 /** A caller that may read runs may list which of them are damaged, and one that may read records may count them. */
 const READS_SINCE_0_1 = [
   'GET /v1/run-count',
+  'GET /v1/runs/{runId}/checkpoint',
   'GET /v1/quarantines',
   'POST /v1/kv-count',
   'POST /v1/bindings/find',
@@ -392,6 +394,7 @@ describe('the system tenant', () => {
       'GET /v1/runs/{runId}/snapshot',
       'GET /v1/runs/{runId}/head',
       'GET /v1/runs/{runId}/integrity',
+      'GET /v1/runs/{runId}/checkpoint',
       'GET /v1/runs/{runId}/events',
       'GET /v1/runs/{runId}/events/{runSeq}',
       'GET /v1/runs/{runId}/export',
