@@ -125,7 +125,7 @@ function composedRuns(runs: RunEngine | undefined, snapshots: RunEngine | undefi
     quarantines: runs.quarantines,
     append: (appends, call) => runs.append(appends, call),
     fetch: (run, afterSeq, limit, call) => runs.fetch(run, afterSeq, limit, call),
-    now: (call) => runs.now(call),
+    now: (tenantId, call) => runs.now(tenantId, call),
     head: (run, call) => runs.head(run, call),
     tenantsOf: (runId, call) => runs.tenantsOf(runId, call),
     list: (query, call, onDamaged) => runs.list(query, call, onDamaged),

@@ -269,8 +269,8 @@ export interface RunEngine {
   ): Promise<(SequencedEvent[] | Error)[]>;
   /** Returns up to `limit` events of a run after a sequence, in order. */
   fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage>;
-  /** Returns the clock by which this engine sets the times of events, in milliseconds. */
-  now(call: EngineCall): Promise<number>;
+  /** Returns the clock by which this engine sets the times of a tenant's events, in milliseconds. */
+  now(tenantId: string, call: EngineCall): Promise<number>;
   /** Returns a run's head, its tombstone when it was removed, or `null` for an unknown run. */
   head(run: RunKey, call: EngineCall): Promise<RunHead | RunTombstone | null>;
   /** Returns tenants that have a run with this id. Two tenants are enough to know that the id is ambiguous. */

@@ -76,7 +76,7 @@ export class KeyedRuns implements RunEngine {
     return headOf(nameOf(run), await this.#journal.head(nameOf(run), call));
   }
 
-  now(call: EngineCall): Promise<number> {
+  now(_tenantId: string, call: EngineCall): Promise<number> {
     return this.#records.now(call);
   }
 

@@ -49,7 +49,7 @@ export function hidingExpired(engine: RunEngine, expiry: ExpiryUse): RunEngine {
       return false;
     }
     expiry.isUsed = true;
-    return hasExpired(head, expiryOf(head) === null ? 0 : await engine.now(call));
+    return hasExpired(head, expiryOf(head) === null ? 0 : await engine.now(head.tenantId, call));
   }
 
   async function isEventOver(run: RunKey, event: StoredRunEvent, call: EngineCall): Promise<boolean> {
@@ -73,8 +73,8 @@ export function hidingExpired(engine: RunEngine, expiry: ExpiryUse): RunEngine {
     for (let part = query; ; ) {
       const limit = query.limit - kept.length;
       const heads = await read({ ...part, limit });
-      const now = heads.some((head) => expiryOf(head) !== null) ? await engine.now(call) : 0;
-      kept.push(...heads.filter((head) => !hasExpired(head, now)));
+      const expired = await expiredOf(engine, heads, call);
+      kept.push(...heads.filter((head) => !expired.has(head)));
       if (heads.length < limit || kept.length >= query.limit) return kept;
       part = { ...query, ...following(heads.at(-1)!) };
     }
@@ -146,17 +146,37 @@ function tombstoneOf({ life }: RunHead, at: number): RunTombstone {
   return { kind: 'deleted', at, ...laterLife(life) };
 }
 
+/** Returns the heads that have expired, each with the clock of its tenant, which is read once per page. */
+async function expiredOf(
+  engine: RunEngine,
+  heads: readonly RunHead[],
+  call: EngineCall,
+): Promise<ReadonlyMap<RunHead, number>> {
+  const clocks = new Map<string, number>();
+  const expired = new Map<RunHead, number>();
+  for (const head of heads) {
+    if (!mayExpire(head)) continue;
+    const { tenantId } = head;
+    const now = clocks.get(tenantId) ?? (await engine.now(tenantId, call));
+    clocks.set(tenantId, now);
+    if (hasExpired(head, now)) expired.set(head, now);
+  }
+  return expired;
+}
+
 /** Whether a run has expired and is not deleted yet. */
 export async function isExpired(engine: RunEngine, run: RunKey, call: EngineCall): Promise<boolean> {
   const head = await headUnlessDamaged(engine, run, call);
-  return head !== null && !isTombstone(head) && mayExpire(head) && hasExpired(head, await engine.now(call));
+  return (
+    head !== null && !isTombstone(head) && mayExpire(head) && hasExpired(head, await engine.now(run.tenantId, call))
+  );
 }
 
 /** Deletes a run if it has expired. Returns whether this call deleted it. */
 export async function deleteIfExpired(engine: RunEngine, run: RunKey, call: EngineCall): Promise<boolean> {
   const head = await headUnlessDamaged(engine, run, call);
   if (head === null || isTombstone(head) || !mayExpire(head)) return false;
-  return deleteExpiredHead(engine, head, await engine.now(call), call);
+  return deleteExpiredHead(engine, head, await engine.now(run.tenantId, call), call);
 }
 
 /** Deletes a run at the sequence that was read: an event that was stored in the meantime keeps it. */
@@ -202,9 +222,10 @@ export async function deleteExpired(engine: RunEngine, sweep: ExpirySweep, call:
   for (let { after } = sweep; ; ) {
     const query = { tenantId: sweep.tenantId, order: 'oldest', after, limit: EXAMINED_AT_ONCE } as const;
     const heads = await engine.list(query, call);
-    const now = heads.some(mayExpire) ? await engine.now(call) : 0;
+    const expired = await expiredOf(engine, heads, call);
     for (const head of heads) {
-      if (mayExpire(head) && (await deleteExpiredHead(engine, head, now, call))) deleted++;
+      const at = expired.get(head);
+      if (at !== undefined && (await deleteExpiredHead(engine, head, at, call))) deleted++;
       after = { createdAt: head.createdAt, tenantId: head.tenantId, runId: head.runId };
       if (deleted === sweep.limit || isLate())
         return { deleted, next: encodeCursor([head.createdAt, head.tenantId, head.runId]) };

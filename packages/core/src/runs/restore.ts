@@ -68,7 +68,7 @@ async function isAlreadyLive(
 ): Promise<boolean> {
   const { tenantId, runId, seq, link, life } = exported;
   const head = await context.read(options, async (call) => {
-    if (expiryOf(exported) !== null && hasExpired(exported, await engine.now(call))) throw runExpired(runId);
+    if (expiryOf(exported) !== null && hasExpired(exported, await engine.now(tenantId, call))) throw runExpired(runId);
     return engine.head({ tenantId, runId }, call);
   });
   if (!isTombstone(head)) return head !== null && head.seq === seq && head.link === link;

@@ -85,6 +85,7 @@ export function routedRuns(routes: Routes, feed: MergedFeed, canListByUpdate: bo
       );
     },
     fetch: (run, afterSeq, limit, call) => read(run, call, (it) => it.fetch(run, afterSeq, limit, call)),
+    now: (tenantId, call) => routes.read(tenantId, call, ({ runs }) => runs.now(tenantId, call)),
     head: (run, call) => read(run, call, (it) => it.head(run, call)),
     async tenantsOf(runId, call) {
       const found = await routes.settled((views) =>

@@ -127,8 +127,8 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
     return readLogPage(read, afterSeq, limit);
   }
 
-  async now(call: EngineCall): Promise<number> {
-    const [row] = await this.database.readArrays(`SELECT ${NOW}`, [], call);
+  async now(tenantId: string, call: EngineCall): Promise<number> {
+    const [row] = await this.database.readArrays(`SELECT ${NOW}`, [], call, tenantId);
     return Number(row![0]);
   }
 

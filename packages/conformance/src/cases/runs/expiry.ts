@@ -224,7 +224,7 @@ export const EXPIRY_CASES: readonly ConformanceCase[] = [
       const { runs } = bench.tenant;
       const moved = await runThatExpires(bench, '1h any', 'RunStarted');
       const fast = bench.withRuns((engine) => ({
-        now: async (call) => (await engine.now(call)) + 2 * HOUR_MS,
+        now: async (tenantId, call) => (await engine.now(tenantId, call)) + 2 * HOUR_MS,
         async remove(run, tombstone, options) {
           await runs.appendEvent(runEvent(bench, { runId: moved, eventType: 'Heartbeat' }));
           return engine.remove(run, tombstone, options);
@@ -279,7 +279,9 @@ export const EXPIRY_CASES: readonly ConformanceCase[] = [
       const runId = await runThatExpires(bench, '1h', 'RunStarted', 'RunCompleted');
       const parts = await all(runs.exportRun(runId));
       await runs.archiveRun(runId, { location: 'kit:expiry', expectedSeq: 2 });
-      const later = bench.withRuns((engine) => ({ now: async (call) => (await engine.now(call)) + HOUR_MS }));
+      const later = bench.withRuns((engine) => ({
+        now: async (tenantId, call) => (await engine.now(tenantId, call)) + HOUR_MS,
+      }));
       if (later) await expectCode('RUN_DELETED', 'a restore after the expiry', () => later.runs.restoreRun(parts));
       await expectCode('RUN_ARCHIVED', 'nothing was written', () => runs.fetchEvents(runId));
       expectEqual((await runs.restoreRun(parts)).restored, true, 'before it the run is restored');
