@@ -2,8 +2,10 @@
 import { invalidArgument, type Store, TENANT_PARTS } from '@tidemark/core';
 import {
   assembleStore,
+  Cleaner,
   type Engine,
   engineOf,
+  expirySweep,
   StoreContext,
   SYSTEM_TENANT,
   sha256,
@@ -164,6 +166,9 @@ function assemblePlaced(
   const engines = servers.map(({ engine }) => engine);
   const each = <T>(ask: (engine: Engine, server: PlacedServer) => Promise<T>) =>
     Promise.all(servers.map((server) => ask(server.engine, server)));
+  const runs = routedRuns(routes, new MergedFeed(routes), options.updateIndex === true);
+  // The cleaners of the servers do not know which runs this store uses.
+  const cleaner = new Cleaner([expirySweep(runs, context.expiry)]);
   return assembleStore(context, {
     backend: 'postgres',
     version: [...new Set(engines.map(({ version }) => version))].join(', '),
@@ -172,7 +177,7 @@ function assemblePlaced(
     clock: 'server',
     durability: () => weakestDurability(engines.map((engine) => engine.durability())),
     chainFormat: () => (engines.every((engine) => engine.chainFormat!() > 1) ? engines[0]!.chainFormat!() : 1),
-    runs: routedRuns(routes, new MergedFeed(routes), options.updateIndex === true),
+    runs,
     kv: routedRecords(routes),
     agents: routedAgents(routes),
     artifacts: routedArtifacts(routes),
@@ -194,6 +199,7 @@ function assemblePlaced(
       return found.flat();
     },
     async close() {
+      await cleaner.stop();
       const closed = await Promise.allSettled(servers.map(({ store }) => store.close()));
       const failed = closed.find((it) => it.status === 'rejected');
       if (failed) throw failed.reason;
