@@ -21,9 +21,9 @@ export interface Runtime {
 /** Size limits of the browser bundles, minified and gzipped, by the program that is bundled. */
 export const BROWSER_LIMITS = {
   /** Runs, kv, agents and artifacts. */
-  'slim.js': 17 * 1024,
+  'slim.js': 18.5 * 1024,
   /** The whole client. */
-  'browser.js': 20 * 1024,
+  'browser.js': 21.5 * 1024,
 };
 export type BrowserProgram = keyof typeof BROWSER_LIMITS;
 const COMMAND = 'node_modules/tidemark/dist/cli.js';
