@@ -41,7 +41,9 @@ async function followReadme(): Promise<void> {
     await runs(ROOT, 'git', 'clone', '--quiet', '--no-local', ROOT, directory);
     await runs(directory, 'npm', 'ci', '--prefer-offline');
     await runs(directory, 'npm', 'run', 'bench', '--', 'memory', '--quick');
-    await whileServing('npm', ['start', '--', '--port', '0'], { cwd: directory, env: ENV }, async (address) => {
+    // The script behind `npm start`: npm ends on SIGTERM without its script.
+    const script = ['scripts/run.js', 'start', '--port', '0'];
+    await whileServing(process.execPath, script, { cwd: directory, env: ENV }, async (address) => {
       const page = await (await fetch(address)).text();
       if (!page.includes('<script')) throw new Error('npm start serves no inspector');
     });
