@@ -11,7 +11,7 @@ import { fileURLToPath } from 'url';
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-/** The supported versions, such as `^22.13 || >=23.4`: parts of a line, and one version from which on all are. */
+/** The supported versions, such as `^22.13 || >=23.5`: parts of a line, and one version from which on all are. */
 const range = manifest.engines.node.split(' || ');
 const isSupported = range.some((/** @type {string} */ part) => {
   const [partMajor = 0, partMinor = 0] = part.replace(/^\D+/, '').split('.').map(Number);

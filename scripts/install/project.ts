@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { readManifest } from '../packages/manifests.ts';
+import { type Manifest, readManifest } from '../packages/manifests.ts';
 import { type Packed, packAll } from '../packages/pack.ts';
 import { ROOT, runQuietly } from '../processes.ts';
 
@@ -50,13 +50,20 @@ export function newProject(packed: readonly Packed[], { offline = false } = {}):
       for (const needed of Object.keys({ ...dependencies, ...peerDependencies })) linkPackage(directory, needed, name);
     }
   } else {
-    npmInstall(
-      directory,
-      packed.map(({ tarball }) => tarball),
-    );
+    npmInstall(directory, [...packed.map(({ tarball }) => tarball), ...optionalPeersOf(packed)]);
   }
   writePrograms(directory);
   return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
+}
+
+/** Returns the optional peers of packages that are not ours. npm installs only the required ones by itself. */
+function optionalPeersOf(packed: readonly Packed[]): string[] {
+  return packed.flatMap(({ tarball }) => {
+    const text = execFileSync('tar', ['-xzOf', tarball, 'package/package.json'], { encoding: 'utf8' });
+    const { peerDependencies = {}, peerDependenciesMeta = {} } = JSON.parse(text) as Manifest;
+    const optional = Object.entries(peerDependencies).filter(([name]) => peerDependenciesMeta[name]?.optional);
+    return optional.filter(([name]) => !OURS.test(name)).map(([name, range]) => `${name}@${range}`);
+  });
 }
 
 /** Links a package of this repository, in the version for one of our packages, into a project that lacks it. */

@@ -47,7 +47,7 @@ function homepageOf({ repository }: Manifest): string {
   return repository!.url.replace(/^git\+/, '').replace(/\.git$/, '');
 }
 
-/** Returns the lowest version of each part of a range: `22.13` and `23.4` for `^22.13 || >=23.4`. */
+/** Returns the lowest version of each part of a range: `22.13` and `23.5` for `^22.13 || >=23.5`. */
 export function floorsOf(range: string): string[] {
   return range.split(' || ').map((part) => part.replace(/^\D+/, ''));
 }

@@ -81,7 +81,7 @@ export class LruMap<Key, Value> {
   }
 
   /** Iterates over the entries, least recently used first. */
-  [Symbol.iterator](): MapIterator<[Key, Value]> {
+  [Symbol.iterator](): IterableIterator<[Key, Value]> {
     return this.#values.entries();
   }
 
