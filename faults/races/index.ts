@@ -4,6 +4,7 @@ import { copyBesideDeletes } from './copy-beside-deletes.ts';
 import { damageBesideRelease } from './damage-beside-release.ts';
 import { eraseSessionBesidePut } from './erase-session-beside-put.ts';
 import { evictionBesidePut } from './eviction-beside-put.ts';
+import { expiryBesideAppends } from './expiry-beside-appends.ts';
 import { EXPORTED_RUNS } from './exported-runs.ts';
 import { livesBesideDeletes } from './lives-beside-deletes.ts';
 import { noticesBesideWriters } from './notices-beside-writers.ts';
@@ -30,6 +31,7 @@ export const RACES: Record<string, Race> = {
   'erase-session-beside-small-put': eraseSessionBesidePut('small'),
   'erase-session-beside-stream': eraseSessionBesidePut('stream'),
   'eviction-beside-put': evictionBesidePut,
+  'expiry-beside-appends': expiryBesideAppends,
   'exported-runs': EXPORTED_RUNS,
   'lives-beside-deletes': livesBesideDeletes,
   'notices-beside-writers': noticesBesideWriters,

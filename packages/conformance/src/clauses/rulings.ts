@@ -122,6 +122,11 @@ export const RULINGS: readonly Clause[] = [
     'a commit that is stored after the expiry is refused and revives nothing, on engines that plan it before',
     '`packages/core/src/runs/expiry.test.ts`',
   ),
+  ...ruling(
+    'RUN-21',
+    'two actors append, sweep and begin lives beside the expiry',
+    '`faults/races/expiry-beside-appends.ts`',
+  ),
   ...ruling('RUN-22', 'readers that ask receive notices of what happens to runs, in order with the events'),
   ...ruling(
     'RUN-22',
