@@ -73,7 +73,15 @@ local function take()
   return head, key
 end
 
+-- Computes the other keys of a bucket when it is first needed: most claims take jobs of few buckets.
+local function nameKeys(head)
+  local tag, tenant = string.match(head.jobs, '^(.*}:)jobs:([^:]*)$')
+  head.records, head.names = tag .. 'kv:' .. tenant .. ':', tag .. 'kv-names:' .. tenant
+  head.remembered, head.counter, head.expiring = tag .. 'job-places:' .. tenant, tag .. 'revision', tag .. 'expiring'
+end
+
 local function addressOf(step, head, key)
+  if not head.records then nameKeys(head) end
   local name = string.gsub(string.gsub(string.gsub(key, '%%', '%%25'), ':', '%%3A'), '%.', ':')
   step.key, step.record, step.expiryMember = key, head.records .. name, EXPIRING .. key
   step.jobs, step.remembered, step.names = head.jobs, head.remembered, head.names
@@ -105,12 +113,7 @@ end
 if isDue() then return { 1, 0 } end
 for bucket = 1, BUCKETS do
   local head = { jobs = KEYS[bucket], members = {}, at = 0 }
-  if advance(head) then
-    local tag, tenant = string.match(head.jobs, '^(.*}:)jobs:([^:]*)$')
-    head.records, head.names = tag .. 'kv:' .. tenant .. ':', tag .. 'kv-names:' .. tenant
-    head.remembered, head.counter, head.expiring = tag .. 'job-places:' .. tenant, tag .. 'revision', tag .. 'expiring'
-    insert(head)
-  end
+  if advance(head) then insert(head) end
 end
 local replies, at = {}, ARGUMENTS
 for number = 1, CLAIMS do
