@@ -49,6 +49,11 @@ export async function changeItem(
   client.close();
 }
 
+/**
+ * All faults except slow replies. During one, others may write to a record more often than it remembers, and a caller
+ * without a request id then cannot learn the outcome. `faults.test.ts` covers slow replies.
+ */
+export const KIT_FAULTS = ALL_FAULTS.filter((fault) => fault !== 'slow');
 /** The share of requests that the proxy disturbs. */
 const FAULTS = 0.05;
 const SEED = 11;
@@ -58,7 +63,7 @@ export const SETTINGS: Record<string, () => Promise<Setting>> = {
   'DynamoDB, emulated by dynoxide': () => startKind(dynamodb),
   'DynamoDB, emulated by dynoxide behind a faulty network': async () => {
     const { url, version, stop } = await startKind(dynamodb);
-    const proxy = await startFaultProxy(url, randomFaults(SEED, FAULTS, ALL_FAULTS));
+    const proxy = await startFaultProxy(url, randomFaults(SEED, FAULTS, KIT_FAULTS));
     return { url: proxy.url, version, stop: () => proxy.stop().finally(stop) };
   },
 };

@@ -5,8 +5,8 @@
  */
 import { ALL_CASES, registerConformance } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ALL_FAULTS, type FaultProxy, randomFaults, startFaultProxy } from './fault-proxy.ts';
-import { openUnderTest } from './kit-parts.ts';
+import { type FaultProxy, randomFaults, startFaultProxy } from './fault-proxy.ts';
+import { KIT_FAULTS, openUnderTest } from './kit-parts.ts';
 import { sharedServer, WITHOUT_DYNAMODB } from './servers.ts';
 
 /** More than in the matrix, because fewer requests are sent. */
@@ -23,10 +23,10 @@ const CHOSEN: readonly RegExp[] = [
 describe.skipIf(WITHOUT_DYNAMODB)('DynamoDB behind a faulty network', () => {
   let proxy: FaultProxy;
   beforeAll(async () => {
-    proxy = await startFaultProxy(sharedServer(), randomFaults(SEED, FAULTS, ALL_FAULTS));
+    proxy = await startFaultProxy(sharedServer(), randomFaults(SEED, FAULTS, KIT_FAULTS));
   });
   afterAll(async () => {
-    expect(proxy.counts.size).toBe(ALL_FAULTS.length);
+    expect(proxy.counts.size).toBe(KIT_FAULTS.length);
     await proxy.stop();
   });
   registerConformance({ describe, it: it.concurrent, afterAll }, 'The store', () => openUnderTest(proxy.url), {
