@@ -33,8 +33,11 @@ export async function benchScans(report: (line: string) => void, quick: boolean)
   const engines = ((values.engines as string | undefined) ?? 'memory,sqlite,postgres,redis,nats').split(',');
   const figures: Figure[] = [];
   for (const engine of engines) {
-    report(engine);
-    figures.push(...(await onEngine(engine, quick)));
+    const began = performance.now();
+    const found = await onEngine(engine, quick);
+    for (const { scenario, ratio, wanted } of found) report(`${scenario}: ${ratio.toFixed(2)}, wanted ${wanted}`);
+    report(`${engine} took ${Math.round((performance.now() - began) / 1_000)} s`);
+    figures.push(...found);
   }
   return figures;
 }

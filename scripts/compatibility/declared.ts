@@ -49,6 +49,7 @@ export const OLD_CLIENT_NEW_SERVER: Readonly<Record<string, string>> = {
   'runs/expired-run-is-unknown': '0.1 does not know the expiry of runs',
   'runs/expiry-spares-runs-that-have-not-ended': '0.1 does not know the expiry of runs',
   'runs/every-event-moves-the-expiry': '0.1 does not know the expiry of runs',
+  'runs/delete-expired-leaves-tombstones': '0.1 has no runs.deleteExpired',
   'runs/expiry-sweep-is-fenced': '0.1 does not know the expiry of runs',
   'runs/new-life-after-expiry': '0.1 does not know the expiry of runs',
   'runs/expiry-is-checked': '0.1 does not know the expiry of runs',
