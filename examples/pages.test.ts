@@ -29,6 +29,7 @@ const MODULES = [
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'postgres://app:secret@': 'packages/postgres/test/rls.test.ts',
   'registerConformance(': 'packages/conformance/src/memory.test.ts',
+  'postgres://one.internal/app': 'packages/postgres/test/placed.test.ts',
   'postgres://db/app': 'packages/s3/test/open.test.ts',
   's3://bucket/prefix': 'packages/tidemark/test/hybrid-aws.test.ts',
   'redis://a:7000,b:7000': 'packages/redis/test/cluster.test.ts',

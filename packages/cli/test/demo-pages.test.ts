@@ -97,7 +97,9 @@ describe('a page', SLOW, () => {
     fresh = undefined;
     const line = withRealAddresses(command!)
       .slice('tidemark '.length)
-      .replace(/ > \S+$/, '');
+      .replace(/ > \S+$/, '')
+      // A server runs until it is stopped, and its usual port may be in use.
+      .replace(/^serve(?!.* --for )/, 'serve --port 0 --for 200ms');
     const { code, stderr } = await tidemark(words(line, { ARTIFACT: artifact }));
     expect(code, stderr).toBe(ENDS_WITH[command!] ?? 0);
   });
