@@ -5,6 +5,7 @@ import { type KvStore, TidemarkError } from '@tidemark/core';
 import { cutIntoFields, type Frame, joinFields, packFrames, unpackFrames } from '@tidemark/core/adapters';
 import type { BlobRef } from './checkpoint-record.ts';
 import type { Encoding } from './encoding.ts';
+import type { StoredCheckpoint } from './history.ts';
 import { type Branch, blobKey } from './keys.ts';
 
 /** The size of a part, which is below the limits of every engine and of HTTP requests. */
@@ -70,6 +71,12 @@ export async function readBlobs(kv: KvStore, branch: Branch, refs: Iterable<Blob
     }
   }
   return found;
+}
+
+/** Yields the references to blobs of a checkpoint and its pending writes. */
+export function* blobRefsOf({ record, writes }: StoredCheckpoint): Iterable<BlobRef> {
+  for (const { value } of record.channels.values()) if (typeof value !== 'number') yield value;
+  for (const { blob } of writes) if (blob !== null) yield blob;
 }
 
 /** Returns a string that is unique to each blob of a namespace. */

@@ -6,7 +6,7 @@
 import type { CheckpointMetadata } from '@langchain/langgraph-checkpoint';
 import { type Duration, type KvStore, numberOf } from '@tidemark/core';
 import { checkDuration, type Frame } from '@tidemark/core/adapters';
-import { partKeys, STORED_AT_FIELD } from './blobs.ts';
+import { blobRefsOf, partKeys, STORED_AT_FIELD } from './blobs.ts';
 import type { CheckpointRecord } from './checkpoint-record.ts';
 import { readHead } from './fence.ts';
 import { readHistory, readNamespaces, type StoredCheckpoint } from './history.ts';
@@ -118,10 +118,8 @@ async function storedAtOf(kv: KvStore, key: string): Promise<number> {
   return numberOf(await kv.getField(key, STORED_AT_FIELD)) ?? 0;
 }
 
-function* blobKeysOf({ record, writes }: StoredCheckpoint): Iterable<string> {
-  for (const { value } of record.channels.values())
-    if (typeof value !== 'number') yield* partKeys(record.branch, value);
-  for (const { blob } of writes) if (blob !== null) yield* partKeys(record.branch, blob);
+function* blobKeysOf(stored: StoredCheckpoint): Iterable<string> {
+  for (const ref of blobRefsOf(stored)) yield* partKeys(stored.record.branch, ref);
 }
 
 /**

@@ -13,7 +13,8 @@ import {
 } from '@langchain/langgraph-checkpoint';
 import { type KvStore, type Store, textOf } from '@tidemark/core';
 import { type Frame, LruMap, sameJson } from '@tidemark/core/adapters';
-import { type BlobPart, type Blobs, encodeBlob, missingBlob } from './blobs.ts';
+import { BlobCache } from './blob-cache.ts';
+import { type BlobPart, type Blobs, blobId, blobRefsOf, encodeBlob, missingBlob } from './blobs.ts';
 import {
   type ChannelRef,
   type CheckpointFields,
@@ -57,6 +58,9 @@ const INLINE_BYTES = 1024;
 /** Pending writes above this size become blobs, because a field of every engine has room for this size only. */
 const INLINE_WRITE_BYTES = 128 * 1024;
 const REMEMBERED_CHECKPOINTS = 1_000;
+/** Below the limits of a batch. */
+const BATCH_RECORDS = 20;
+const BATCH_BYTES = 512 * 1024;
 
 /**
  * Stores LangGraph checkpoints in a Tidemark store on any engine.
@@ -75,6 +79,8 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   readonly #tuples: TupleReader;
   readonly #encoding: Encoding;
   readonly #isFenced: boolean;
+  readonly #canBatch: boolean;
+  readonly #blobs = new BlobCache();
   /**
    * The channels of checkpoints that this process has stored or read. A stored checkpoint never changes, so this cache
    * is never out of date.
@@ -89,6 +95,8 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     this.#tuples = new TupleReader(store.kv, this.serde);
     this.#encoding = encodingOf(store, options.compress);
     this.#isFenced = options.fence ?? false;
+    // On PostgreSQL, a batch takes more round trips than two writes that share statements with other callers.
+    this.#canBatch = store.info.capabilities['kv.atomicBatch'] && store.info.backend === 'sqlite';
   }
 
   /**
@@ -102,7 +110,9 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     const isLatestOfFenced = this.#isFenced && id === undefined;
     const stored = await (isLatestOfFenced ? readFenced(this.#kv, branch) : readCheckpoint(this.#kv, branch, id));
     if (stored === null) return undefined;
-    const { tuple } = await this.#tuples.read(stored);
+    const known = this.#blobs.find(branch, blobRefsOf(stored));
+    const { tuple, blobs } = await this.#tuples.read(stored, known);
+    for (const [name, frame] of blobs) this.#blobs.set(branch, name, frame);
     if (tuple !== null) return tuple;
     // The values of a checkpoint are missing if the checkpoint is being deleted, or if it is damaged. Reading it again
     // shows which.
@@ -250,6 +260,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
         const blob = encodeBlob(branch, checkpoint.id, `c ${name}`, frame, this.#encoding);
         parts.push(...blob.parts);
         channels.set(name, { version, value: blob.ref });
+        this.#blobs.set(branch, blobId(blob.ref), frame);
       }
     }
     const record = {
@@ -263,10 +274,33 @@ export class TidemarkSaver extends BaseCheckpointSaver {
       values: inline,
     };
     const fields = encodeCheckpoint(record, this.#encoding);
-    await this.#putParts(parts);
-    await this.#putCheckpoint(branch, record, fields);
+    if (!(await this.#putTogether(branch, record, fields, parts))) {
+      await this.#putParts(parts);
+      await this.#putCheckpoint(branch, record, fields);
+    }
     this.#channels.set(memoryKey(branch, checkpoint.id), channels);
     return isShared;
+  }
+
+  /** Stores a checkpoint and its large values in one step, if they fit into one. Returns whether they do. */
+  async #putTogether(
+    branch: Branch,
+    { id, parentId }: CheckpointRecord,
+    fields: CheckpointFields,
+    parts: readonly BlobPart[],
+  ): Promise<boolean> {
+    const bytes = [{ fields }, ...parts].reduce((sum, part) => sum + sizeOf(part.fields), 0);
+    if (!this.#canBatch || parts.length === 0 || parts.length >= BATCH_RECORDS || bytes > BATCH_BYTES) return false;
+    const { sealed } = this.#encoding;
+    const key = checkpointKey(branch, id);
+    const result = await this.#kv.batch([
+      ...parts.map((part) => ({ op: 'put' as const, ...part, sealed })),
+      this.#isFenced
+        ? { op: 'setFields', key, fields, sealed, expected: { [FENCED_FIELD]: null } }
+        : { op: 'put', key, fields, sealed },
+    ]);
+    if (!result.written) throw conflict(branch, parentId, textOf(result.unmet.record?.fields[FENCED_FIELD]));
+    return true;
   }
 
   async #putCheckpoint(branch: Branch, { id, parentId }: CheckpointRecord, fields: CheckpointFields): Promise<void> {
@@ -318,4 +352,8 @@ export class TidemarkSaver extends BaseCheckpointSaver {
 
 function memoryKey(branch: Branch, id: string): string {
   return `${branchPrefix(CHECKPOINTS, branch)}${id}`;
+}
+
+function sizeOf(fields: Record<string, Uint8Array | string | number>): number {
+  return Object.values(fields).reduce<number>((sum, value) => sum + (typeof value === 'number' ? 16 : value.length), 0);
 }

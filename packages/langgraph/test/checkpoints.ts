@@ -49,6 +49,10 @@ export function withPause(store: Store, before: (key: string) => Promise<void> |
     await before(key);
     return store.kv.swap(key, ...rest);
   };
+  kv.batch = async (operations, ...rest) => {
+    for (const { key } of operations) await before(key);
+    return store.kv.batch(operations, ...rest);
+  };
   for (const name of ['get', 'getMany', 'getField', 'scanPage', 'delete'] as const) {
     Object.defineProperty(kv, name, { value: store.kv[name].bind(store.kv) });
   }

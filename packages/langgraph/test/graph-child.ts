@@ -1,11 +1,11 @@
-/** Runs the graph on a SQLite file until it is killed: the step named by the argument kills the process. */
+/** Runs the graph on a store until it is killed: the step named by the argument kills the process. */
 import { appendFileSync } from 'node:fs';
-import { sqliteStore } from '@tidemark/sqlite';
+import { openTarget } from '../../../scripts/adapters/targets.ts';
 import { TidemarkSaver } from '../src/index.ts';
 import { buildGraph, resumeWith } from './graph.ts';
 
-const [path, steps, killAt] = process.argv.slice(2) as [string, string, string];
-const store = await sqliteStore(path);
+const [target, steps, killAt] = process.argv.slice(2) as [string, string, string];
+const store = await openTarget(target);
 const graph = buildGraph(new TidemarkSaver(store), async (name) => {
   appendFileSync(steps, `${name}\n`);
   if (name !== killAt) return;

@@ -4,9 +4,10 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '@tidemark/core';
-import { sqliteStore } from '@tidemark/sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENGINES } from '../../../scripts/adapters/engines.ts';
+import { openTarget } from '../../../scripts/adapters/targets.ts';
+import { offeredUrl } from '../../../scripts/servers/index.ts';
 import { TidemarkSaver } from '../src/index.ts';
 import { buildGraph, resumeWith, WHOLE_LOG } from './graph.ts';
 
@@ -47,16 +48,24 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
   });
 }
 
+const SERVERS = (['postgres', 'redis'] as const).filter((engine) => offeredUrl(engine) !== undefined);
+/** Every step on SQLite; on servers one within the subgraph and one after the interrupt. */
+const KILLS = [
+  ...['plan', 'look', 'think', 'ask', 'act'].map((step) => [step, 'sqlite'] as const),
+  ...SERVERS.flatMap((engine) => [['think', engine] as const, ['act', engine] as const]),
+];
+
 describe('a process that is killed', () => {
-  it.each(['plan', 'look', 'think', 'ask', 'act'])('at the step %s goes on where it was', async (step) => {
+  it.each(KILLS)('at the step %s on %s goes on where it was', { timeout: 120_000 }, async (step, engine) => {
     const directory = mkdtempSync(join(tmpdir(), 'tidemark-graph-'));
-    const path = join(directory, 'state.db');
+    const name = `graph_${crypto.randomUUID().slice(0, 8)}`;
+    const target = `${engine}:${engine === 'sqlite' ? join(directory, 'state.db') : name}`;
     const steps = join(directory, 'steps.txt');
     writeFileSync(steps, '');
     const run = (killAt: string) =>
       spawnSync(
         process.execPath,
-        [...process.execArgv, join(import.meta.dirname, 'graph-child.ts'), path, steps, killAt],
+        [...process.execArgv, join(import.meta.dirname, 'graph-child.ts'), target, steps, killAt],
         {
           encoding: 'utf8',
         },
@@ -69,7 +78,7 @@ describe('a process that is killed', () => {
       else expect(stderr + status).toBe('0');
     }
     expect(isKilled).toBe(true);
-    const store = await sqliteStore(path);
+    const store = await openTarget(target);
     const state = await buildGraph(new TidemarkSaver(store)).getState({ configurable: { thread_id: 'killed' } });
     await store.close();
     expect(state.values.log).toEqual(WHOLE_LOG);

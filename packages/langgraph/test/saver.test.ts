@@ -224,7 +224,8 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
     it('reports a checkpoint whose value is missing instead of passing over it', async () => {
       const config = await put(saver, { configurable: { thread_id: 'damaged' } }, { text: LARGE });
       for (const key of await keysOf(store, 'tidemark.langgraph.blob.damaged.')) await store.kv.delete(key);
-      await expect(saver.getTuple(config)).rejects.toMatchObject({ code: 'CORRUPT_VALUE' });
+      // The saver that stored the value may still have it in its cache.
+      await expect(new TidemarkSaver(store).getTuple(config)).rejects.toMatchObject({ code: 'CORRUPT_VALUE' });
     });
 
     it('names what is missing in a configuration', async () => {
