@@ -11,6 +11,7 @@ import { guard } from './guard.ts';
 import { benchInspector } from './inspector.ts';
 import { benchJobs } from './jobs.ts';
 import { benchKeeping } from './keeping.ts';
+import { compareSavers } from './langgraph/run.ts';
 import { type Figure, formatFigures } from './measure.ts';
 import { benchMemory } from './memory.ts';
 import { benchNats } from './nats.ts';
@@ -64,10 +65,14 @@ if (named[0] === 'neighbours') {
   await compareWithNeighbours(process.argv.slice(3));
   process.exit();
 }
+if (named[0] === 'langgraph') {
+  await compareSavers(process.argv.slice(3));
+  process.exit();
+}
 const unknown = named.find((name) => !(name in ENGINES));
 if (unknown !== undefined) {
   console.error(
-    `There is no benchmark for ${unknown}; choose from ${Object.keys(ENGINES).join(', ')}, against, attribution, guard, neighbours`,
+    `There is no benchmark for ${unknown}; choose from ${Object.keys(ENGINES).join(', ')}, against, attribution, guard, langgraph, neighbours`,
   );
   process.exit(2);
 }
