@@ -17,6 +17,7 @@ import { benchMemory } from './memory.ts';
 import { benchNats } from './nats.ts';
 import { compareWithNeighbours } from './neighbours/run.ts';
 import { drawPicture } from './picture.ts';
+import { benchPlaced } from './placed.ts';
 import { benchPostgres } from './postgres.ts';
 import { benchProjector } from './projector.ts';
 import { benchRedis } from './redis.ts';
@@ -29,6 +30,7 @@ const ENGINES: Record<string, (report: (line: string) => void, quick: boolean) =
   memory: benchMemory,
   sqlite: benchSqlite,
   postgres: benchPostgres,
+  placed: benchPlaced,
   snapshots: benchSnapshots,
   jobs: benchJobs,
   codec: benchCodec,

@@ -79,7 +79,7 @@ export { LruMap } from './tools/lru-map.ts';
 export { Merge } from './tools/merge.ts';
 export { missingPackage } from './tools/missing-package.ts';
 export { outcomesOf } from './tools/outcomes.ts';
-export { inParts } from './tools/paging.ts';
+export { cursorKey, inParts, pageOf } from './tools/paging.ts';
 export { Signals } from './tools/signals.ts';
 export { sleep } from './tools/sleep.ts';
 export { SYSTEM_TENANT } from './tools/system-tenant.ts';

@@ -22,6 +22,7 @@ import { kvCommands } from './kv.ts';
 import { memoryCommands } from './memory.ts';
 import { migrateCommands } from './migrate.ts';
 import { pauseCommands } from './pauses.ts';
+import { placementCommands } from './placement.ts';
 import { projectorCommands } from './projector.ts';
 import { quarantineCommands } from './quarantine.ts';
 import { redactCommands } from './redact.ts';
@@ -63,6 +64,7 @@ export const commands: readonly Command[] = [
   ...exportCommands,
   ...retentionCommands,
   ...tenantCommands,
+  ...placementCommands,
   ...redactCommands,
   ...eraseCommands,
   ...migrateCommands,
@@ -78,6 +80,7 @@ export const GROUPS: Readonly<Record<string, { summary: string; alias?: string }
   kv: { summary: 'Key-value records' },
   jobs: { summary: 'Jobs that workers claim', alias: 'job' },
   sessions: { summary: 'Agent sessions: tasks, updates, steering and traces', alias: 'session' },
+  tenants: { summary: 'List tenants, and move them between PostgreSQL servers' },
   bindings: { summary: 'Remote workers of router sessions', alias: 'binding' },
   memory: { summary: 'Agent memory' },
   pauses: { summary: 'Pauses that wait for an answer', alias: 'pause' },

@@ -17,6 +17,14 @@ export function copiedEpochs(ordinal: number): number {
   return ordinal * EPOCHS_OF_SERVER - 2 ** 31;
 }
 
+/** Returns the SQL that translates a column of epochs from one server to another. */
+export function translatedEpoch(column: string, from: number, to: number): string {
+  const [source, target] = [copiedEpochs(from), copiedEpochs(to)];
+  return `CASE WHEN ${column} >= 0 THEN ${column} + (${source})
+    WHEN ${column} >= ${target} AND ${column} < ${target + EPOCHS_OF_SERVER} THEN ${column} - (${target})
+    ELSE ${column} END`;
+}
+
 export function cursorOf(position: FeedPosition): string {
   return encodeCursor([...position]);
 }

@@ -1,5 +1,5 @@
 /** Opens a store whose tenants are placed on several servers. */
-import { invalidArgument, type Store, TENANT_PARTS } from '@tidemark/core';
+import { type DoctorFinding, invalidArgument, type Store, TENANT_PARTS } from '@tidemark/core';
 import {
   assembleStore,
   Cleaner,
@@ -13,34 +13,30 @@ import {
   withUrlOptions,
 } from '@tidemark/core/engine';
 import { SQL_ABILITIES } from '@tidemark/sql';
-import type pg from 'pg';
+import { translateRead } from '../errors.ts';
 import { type PostgresOptions, URL_OPTIONS } from '../options.ts';
-import type { PostgresRuns } from '../runs.ts';
-import type { Dialect } from '../sql.ts';
+import { connectPool } from '../pool.ts';
 import { Directory, type RegisteredServer } from './directory.ts';
 import { MergedFeed } from './merged-feed.ts';
+import { complete } from './mover.ts';
 import { MOST_SERVERS } from './origins.ts';
 import { Placements } from './placements.ts';
 import { routedAgents, routedArtifacts, routedTenancy } from './routed-parts.ts';
 import { routedRecords } from './routed-records.ts';
 import { routedRuns } from './routed-runs.ts';
 import { type Member, Routes } from './routes.ts';
+import type { OpenServer, PlacedServer } from './servers.ts';
+import { type MoverServers, registerPlacement } from './tenant-placement.ts';
 
 /** The name of the server in `url`, which has the directory. */
 const FIRST_SERVER = 'main';
 const TENANTS_AT_ONCE = 1_000;
 const ADOPTION_LIMIT_MS = 60_000;
 
-/** An open server. */
-export interface OpenServer {
-  store: Store;
-  runs: PostgresRuns;
-  pool: pg.Pool;
-  dialect: Dialect;
-}
-
-/** A server of a placed store, with what a mover needs. */
-export interface PlacedServer extends Member, Pick<OpenServer, 'pool' | 'dialect' | 'store'> {}
+/** How long a statement of a mover may take. */
+const MOVER_LIMIT_MS = 600_000;
+/** One statement reads while another writes, and fences are changed beside them. */
+const MOVER_CONNECTIONS = 3;
 
 export async function placedStore(
   options: PostgresOptions,
@@ -58,10 +54,18 @@ export async function placedStore(
     }
     const first = opened.get(FIRST_SERVER)!;
     const directory = new Directory(first.pool, first.dialect);
-    const servers = await register(directory, opened);
+    const servers = await register(directory, opened, urls);
     const placements = new Placements(directory, chooser(servers, options.placement));
-    const routes = new Routes(servers, placements, async () => {});
-    return assemblePlaced(new StoreContext(options), routes, servers, options);
+    const byOrdinal = new Map(servers.map((server) => [server.ordinal, server]));
+    const routes = new Routes(servers, placements, (moveNo) => complete(byOrdinal, directory, moveNo));
+    const store = assemblePlaced(new StoreContext(options), routes, servers, options);
+    registerPlacement(store, servers, placements, (ordinals) =>
+      openForMover(
+        ordinals.map((ordinal) => routes.member(ordinal) as PlacedServer),
+        options,
+      ),
+    );
+    return store;
   } catch (error) {
     await Promise.allSettled([...opened.values()].map(({ store }) => store.close()));
     throw error;
@@ -86,7 +90,11 @@ function serversOf({ servers }: PostgresOptions): [name: string, url: string][] 
 }
 
 /** Makes the servers known to the directory, and their tenants when they are new. */
-async function register(directory: Directory, opened: ReadonlyMap<string, OpenServer>): Promise<PlacedServer[]> {
+async function register(
+  directory: Directory,
+  opened: ReadonlyMap<string, OpenServer>,
+  urls: ReadonlyMap<string, string>,
+): Promise<PlacedServer[]> {
   const id = await directory.id();
   const registered = await directory.register([...opened.keys()]);
   const servers: PlacedServer[] = [];
@@ -94,7 +102,7 @@ async function register(directory: Directory, opened: ReadonlyMap<string, OpenSe
     const known = registered.find((it) => it.name === name)!;
     await checkIdentity(server, name, { directory: id, ordinal: known.ordinal });
     const engine = engineOf(server.store) as Member['engine'];
-    servers.push({ ...server, name, ordinal: known.ordinal, engine });
+    servers.push({ ...server, name, url: urls.get(name)!, ordinal: known.ordinal, engine });
     if (!known.adopted) await directory.adopt(known, await tenantsOf(engine));
   }
   const missing = registered.find(({ name }) => !opened.has(name));
@@ -104,6 +112,23 @@ async function register(directory: Directory, opened: ReadonlyMap<string, OpenSe
       `all servers of the store: ${missing.name} is in the directory and not among them`,
     );
   return servers;
+}
+
+/** Opens servers for a mover, with connections that calls of the store do not use up. */
+async function openForMover(servers: readonly PlacedServer[], options: PostgresOptions): Promise<MoverServers> {
+  const opened = new Map<number, PlacedServer>();
+  const close = async () => void (await Promise.all([...opened.values()].map(({ pool }) => pool.end())));
+  try {
+    for (const server of servers) {
+      const own = withUrlOptions({ ...options, url: server.url, maxConnections: MOVER_CONNECTIONS }, URL_OPTIONS);
+      const { pool } = await connectPool(own, MOVER_LIMIT_MS);
+      opened.set(server.ordinal, { ...server, pool });
+    }
+    return { servers: opened, close };
+  } catch (error) {
+    await close();
+    throw translateRead(error);
+  }
 }
 
 /** Refuses a server that is configured under another server's name, or belongs to another store. */
@@ -187,9 +212,12 @@ function assemblePlaced(
       const reports = await each(async (engine, { name }) => ({ name, ...(await engine.doctor(call)) }));
       return {
         durability: weakestDurability(reports.map(({ durability }) => durability)),
-        findings: reports.flatMap(({ name, findings }) =>
-          findings.map((finding) => ({ ...finding, check: `${name}: ${finding.check}` })),
-        ),
+        findings: [
+          ...reports.flatMap(({ name, findings }) =>
+            findings.map((finding) => ({ ...finding, check: `${name}: ${finding.check}` })),
+          ),
+          await moveFinding(routes.placements.directory),
+        ],
       };
     },
     async examineStorage(tenantId) {
@@ -205,4 +233,16 @@ function assemblePlaced(
       if (failed) throw failed.reason;
     },
   });
+}
+
+async function moveFinding(directory: Directory): Promise<DoctorFinding> {
+  const open = await directory.openMoves();
+  if (open.length === 0) return { check: 'moves', status: 'ok', message: 'No move of a tenant is unfinished' };
+  const tenants = open.map(({ tenant, phase }) => `${tenant} (${phase})`).join(', ');
+  return {
+    check: 'moves',
+    status: 'warn',
+    message: `Unfinished moves of tenants: ${tenants}`,
+    fix: 'If none is under way, run `tidemark tenants move` again, or with --undo',
+  };
 }

@@ -1,0 +1,93 @@
+/** PostgreSQL: the CPU of our process per event when tenants are on one, two and four servers. */
+import { cpuUsage } from 'node:process';
+import type { Store } from '@tidemark/core';
+import { type PostgresOptions, postgresStore } from '@tidemark/postgres';
+import { startOwnServer } from '../scripts/servers/index.ts';
+import { appendAll, makeEvents } from './events.ts';
+import { atMost, type Figure, median } from './measure.ts';
+
+const COUNTS = [1, 2, 4];
+const TENANTS = 64;
+const CALLERS = 64;
+const ROUND = 12_800;
+const ROUNDS = 7;
+/** CPU per event with several servers, compared with one. */
+const LIMIT = 1.1;
+const PAGE = 1_000;
+
+interface Measured {
+  append: number[];
+  feed: number[];
+}
+
+async function cpuPer(units: () => Promise<number>): Promise<number> {
+  const before = cpuUsage();
+  const count = await units();
+  const { user, system } = cpuUsage(before);
+  return (user + system) / count;
+}
+
+async function readFeed(store: Store, from: string | undefined): Promise<[count: number, next: string | undefined]> {
+  let count = 0;
+  for (let cursor = from; ; ) {
+    const page = await store.runs.feedPage({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+    count += page.items.length;
+    if (page.next === cursor || page.items.length === 0) return [count, cursor];
+    cursor = page.next;
+  }
+}
+
+export async function benchPlaced(report: (line: string) => void, quick: boolean): Promise<Figure[]> {
+  const servers = await Promise.all(Array.from({ length: 4 }, () => startOwnServer('postgres')));
+  const stores: Store[] = [];
+  try {
+    for (const count of COUNTS)
+      stores.push(
+        await openOn(
+          servers.slice(0, count).map(({ url }) => url),
+          count,
+        ),
+      );
+    const measured: Measured[] = COUNTS.map(() => ({ append: [], feed: [] }));
+    const cursors: (string | undefined)[] = COUNTS.map(() => undefined);
+    for (let round = 0; round <= (quick ? 2 : ROUNDS); round++) {
+      for (const [at, store] of stores.entries()) {
+        const events = makeEvents(quick ? ROUND / 4 : ROUND, (index) => `run-${round}-${index % 1_000}`).map(
+          (event, index) => ({ ...event, tenantId: `tenant-${index % TENANTS}` }),
+        );
+        const append = await cpuPer(() => appendAll((event) => store.runs.appendEvent(event), events, CALLERS));
+        const feed = await cpuPer(async () => {
+          const [read, next] = await readFeed(store, cursors[at]);
+          cursors[at] = next;
+          return read;
+        });
+        // The first round includes compilation.
+        if (round > 0) {
+          measured[at]!.append.push(append);
+          measured[at]!.feed.push(feed);
+        }
+      }
+    }
+    return (['append', 'feed'] as const).flatMap((what) => {
+      const [one, ...others] = measured.map((it) => median(it[what]));
+      return others.map((ours, at) => {
+        const figure = atMost(LIMIT, `${what}, tenants on ${COUNTS[at + 1]} servers`, 'µs CPU/event', {
+          ours,
+          raw: one!,
+        });
+        report(`${figure.scenario}: ${ours.toFixed(1)} µs, on one ${one!.toFixed(1)} µs`);
+        return figure;
+      });
+    });
+  } finally {
+    await Promise.allSettled(stores.map((store) => store.close()));
+    await Promise.all(servers.map((server) => server.stop()));
+  }
+}
+
+/** Opens a store with a schema of its own. One server is opened without `servers`. */
+function openOn([url, ...others]: string[], count: number): Promise<Store> {
+  const options: PostgresOptions = { url: url!, schema: `placed_${count}` };
+  if (others.length === 0) return postgresStore(options);
+  return postgresStore({ ...options, servers: Object.fromEntries(others.map((it, at) => [`server-${at + 2}`, it])) });
+}
