@@ -33,6 +33,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'postgres://db/app': 'packages/s3/test/open.test.ts',
   's3://bucket/prefix': 'packages/tidemark/test/hybrid-aws.test.ts',
   'redis://a:7000,b:7000': 'packages/redis/test/cluster.test.ts',
+  'acme-analytics': 'packages/snowflake/test/views.test.ts',
 };
 const elsewhere = Object.keys(ELSEWHERE);
 /** Programs that start servers read `tls.pem` and `tls.key`. */

@@ -73,6 +73,8 @@ export const NOT_EXECUTED: Readonly<Record<string, string>> = {
   'docs/python.md: from tidemark.langgraph': 'needs LangGraph; clients/python/tests/test_langgraph.py uses the saver',
   'docs/redis.md: tidemark:{b07}': 'shows the parts of a key, which packages/redis/test/layout.test.ts compares',
   'docs/redis.md: ACL SETUSER': 'is the login that packages/redis/test/doctor.test.ts uses',
+  'docs/snowflake.md: SELECT PLAN_ID': 'is for Snowflake; packages/snowflake/test/views.test.ts queries the same view',
+  'docs/snowflake.md: writer A': 'shows a race of Snowflake, which nothing here can run',
 };
 
 function isProgram(language: string): boolean {

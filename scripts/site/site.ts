@@ -22,6 +22,7 @@ const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
       'archive',
       's3',
       'export',
+      'snowflake',
       'erasure',
       'encryption',
       'damage',

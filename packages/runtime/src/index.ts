@@ -9,6 +9,7 @@ export type { DeadLetter, DeadLetterKey } from './dead-letters.ts';
 export * from './export/index.ts';
 export * from './jobs/index.ts';
 export * from './loops.ts';
+export * from './page-subscriptions.ts';
 export * from './projector.ts';
 export * from './reseal.ts';
 export * from './retention/index.ts';

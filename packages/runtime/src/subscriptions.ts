@@ -12,7 +12,7 @@ import {
   TidemarkError,
 } from '@tidemark/core';
 import { checkDuration, checkInteger, sleep } from '@tidemark/core/engine';
-import { checkName } from './checks.ts';
+import { subscriptionPrefix } from './checks.ts';
 import { type DeadLetter, type DeadLetterKey, DeadLetters } from './dead-letters.ts';
 import { type FeedPoint, ShardedFeed, type ShardItem } from './feed/sharded-feed.ts';
 
@@ -254,8 +254,4 @@ export async function redeliver(
  */
 export function discardDeadLetter(store: Store, name: string, letter: DeadLetterKey): Promise<boolean> {
   return new DeadLetters(store, subscriptionPrefix(name)).remove(letter);
-}
-
-function subscriptionPrefix(name: string): string {
-  return `tidemark.subscriptions.${checkName(name, 'name')}`;
 }

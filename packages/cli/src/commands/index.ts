@@ -30,6 +30,7 @@ import { retentionCommands } from './retention.ts';
 import { runCommands } from './runs/index.ts';
 import { serveCommands } from './serve.ts';
 import { sessionCommands } from './sessions.ts';
+import { sinkCommands } from './sink.ts';
 import { subscriptionCommands } from './subscriptions.ts';
 import { sweepCommands } from './sweep.ts';
 import { tenantCommands } from './tenants.ts';
@@ -50,6 +51,7 @@ export const commands: readonly Command[] = [
   ...artifactCommands,
   ...projectorCommands,
   ...subscriptionCommands,
+  ...sinkCommands,
   ...topCommands,
   ...serveCommands,
   ...keyCommands,
@@ -87,6 +89,7 @@ export const GROUPS: Readonly<Record<string, { summary: string; alias?: string }
   artifacts: { summary: 'Stored files', alias: 'artifact' },
   projector: { summary: 'Stored snapshots of runs' },
   subscriptions: { summary: 'Subscriptions to the feed', alias: 'subscription' },
+  sink: { summary: 'Copies of runs and steps in Snowflake' },
   keys: { summary: 'API keys of a server', alias: 'key' },
   checkpoint: { summary: 'Signed checkpoints of all runs' },
   import: { summary: 'Data of other systems' },

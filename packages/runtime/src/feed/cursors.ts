@@ -2,7 +2,7 @@
  * The feed cursor of each shard. A cursor belongs to the holder of its shard. Taking a shard writes the holder's token
  * into the cursor, so that a previous holder can no longer move it.
  */
-import { type KvStore, TidemarkError, textOf } from '@tidemark/core';
+import { type KvStore, numberOf, TidemarkError, textOf } from '@tidemark/core';
 
 export class Cursors {
   readonly #kv: KvStore;
@@ -32,21 +32,22 @@ export class Cursors {
   }
 
   /**
-   * Takes over a shard. Returns the shard's cursor, or `null` if the cursor never moved, and the runs that the shard
-   * waits for.
+   * Takes over a shard. Returns the shard's cursor, or `null` if the cursor never moved, the runs that the shard waits
+   * for, and the epoch: the number of times that the shard was taken.
    */
-  async take(shard: number, token: string): Promise<{ cursor: string | null; held: string | null }> {
+  async take(shard: number, token: string): Promise<{ cursor: string | null; held: string | null; epoch: number }> {
     for (;;) {
       const stored = await this.#kv.get(this.#key(shard));
       const cursor = textOf(stored?.fields.cursor);
+      const epoch = (numberOf(stored?.fields.epoch) ?? 0) + 1;
       const { swapped } = await this.#kv.swap(this.#key(shard), {
         expectedRevision: stored?.revision ?? 0,
-        set: { holder: token },
+        set: { holder: token, epoch },
         requestId: token,
       });
       if (!swapped) continue;
       const start = async () => textOf((await this.#kv.get(`${this.#prefix}.settings`))?.fields.start_after);
-      return { cursor: cursor ?? (await start()), held: textOf(stored?.fields.held) };
+      return { cursor: cursor ?? (await start()), held: textOf(stored?.fields.held), epoch };
     }
   }
 

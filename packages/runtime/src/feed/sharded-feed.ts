@@ -15,6 +15,14 @@ import { type HeldShard, ShardGroup } from './shard-group.ts';
 /** Notices are among the items only with the option `notices`. */
 export type ShardItem = FeedItem | NoticeItem;
 
+/** The shard that a call of `handle` concerns. */
+export interface ShardTurn {
+  number: number;
+  /** Increases each time that a process takes the shard. */
+  epoch: number;
+  signal: AbortSignal;
+}
+
 export interface ShardedFeedOptions {
   store: Store;
   /** Prefix of all its keys in KV. Processes with the same prefix share the work. */
@@ -31,7 +39,9 @@ export interface ShardedFeedOptions {
    * receives the rest again after a delay, or all of them if the call rejects. Other shards continue. `signal` aborts
    * when the feed stops or the shard is lost: finish the current event and return.
    */
-  handle: (items: readonly ShardItem[], shard: { number: number; signal: AbortSignal }) => Promise<number>;
+  handle: (items: readonly ShardItem[], shard: ShardTurn) => Promise<number>;
+  /** The number of items per page of the feed: 1 to 10 000, default 1 000. */
+  pageSize?: number;
   /**
    * Whether the handler recognises events that it has already handled. If so, it receives all events of a released run.
    */
@@ -61,6 +71,7 @@ interface Cohort {
 
 interface Member {
   shard: HeldShard;
+  epoch: number;
   /** The last cursor stored in KV, and when. A page without events for a shard does not always cause a write. */
   noted: string | null;
   notedAt: number;
@@ -85,11 +96,13 @@ export class ShardedFeed {
   readonly #group: ShardGroup;
   readonly #cursors: Cursors;
   readonly #stopping = new AbortController();
+  readonly #pageSize: number;
   #cohorts: Cohort[] = [];
   #running: Promise<void> | null = null;
 
   constructor(options: ShardedFeedOptions) {
     this.#options = options;
+    this.#pageSize = options.pageSize ?? PAGE;
     const { kv } = options.store;
     this.#cursors = new Cursors(kv, options.prefix);
     this.#group = new ShardGroup({
@@ -161,8 +174,8 @@ export class ShardedFeed {
     const mine = new Set(this.shards);
     for (const shard of this.#group.held.values()) {
       if (mine.has(shard.number) || shard.leaving) continue;
-      const { cursor, held } = await this.#cursors.take(shard.number, shard.lease.token);
-      const member: Member = { shard, noted: cursor, notedAt: Date.now(), held: HeldRuns.parse(held) };
+      const { cursor, held, epoch } = await this.#cursors.take(shard.number, shard.lease.token);
+      const member: Member = { shard, epoch, noted: cursor, notedAt: Date.now(), held: HeldRuns.parse(held) };
       this.#cohorts.push({ cursor, members: new Map([[shard.number, member]]), notBefore: 0, handledUpTo: null });
     }
     this.#join();
@@ -188,7 +201,7 @@ export class ShardedFeed {
   async #step(cohort: Cohort, mayWait: boolean): Promise<void> {
     const began = Date.now();
     const page = await this.#options.store.runs.feedPage({
-      limit: PAGE,
+      limit: this.#pageSize,
       signal: this.#stopping.signal,
       ...(cohort.cursor === null ? {} : { cursor: cohort.cursor }),
       ...(this.#options.filter === undefined ? {} : { filter: this.#options.filter }),
@@ -220,7 +233,7 @@ export class ShardedFeed {
   /** Whether a page reached the end of the feed: it is not full, and nothing was omitted. */
   #isEnd({ items, held, next }: FeedPage<ShardItem>, read: PageRead): boolean {
     const { filter, store } = this.#options;
-    if (items.length >= PAGE || held !== undefined || read.end !== (next ?? null)) return false;
+    if (items.length >= this.#pageSize || held !== undefined || read.end !== (next ?? null)) return false;
     return (
       filter === undefined &&
       store.info.tenantId === undefined &&
@@ -292,14 +305,14 @@ export class ShardedFeed {
     return held.take(item) || (this.#options.isIdempotent === true && item.released === true);
   }
 
-  async #handleShard({ shard }: Member, items: readonly ShardItem[]): Promise<number> {
+  async #handleShard({ shard, epoch }: Member, items: readonly ShardItem[]): Promise<number> {
     const lost = new AbortController();
     const watch = setInterval(() => {
       if (!shard.lease.isValid) lost.abort();
     }, PAUSE_MS);
     const signal = AbortSignal.any([lost.signal, this.#stopping.signal]);
     try {
-      return await this.#options.handle(items, { number: shard.number, signal });
+      return await this.#options.handle(items, { number: shard.number, epoch, signal });
     } catch (error) {
       this.#options.onError(error);
       return 0;

@@ -1,0 +1,15 @@
+/** A sink that is killed: copies a store to the fake of Snowflake until its end. */
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { createSnowflakeSink } from '@tidemark/snowflake';
+import { open } from 'tidemark';
+
+const { values } = parseArgs({
+  options: { url: { type: 'string' }, endpoint: { type: 'string' }, key: { type: 'string' }, page: { type: 'string' } },
+});
+const store = await open(values.url!);
+await createSnowflakeSink({
+  ...{ store, account: 'acme-test', user: 'loader', key: readFileSync(values.key!, 'utf8'), database: 'ANALYTICS' },
+  ...{ endpoint: values.endpoint!, pageSize: Number(values.page), lease: '1s', purgeEvery: '5s' },
+  onError: (error) => console.error(String(error)),
+});
