@@ -4,6 +4,7 @@ import type { Store } from '@tidemark/core';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENGINES } from '../../../scripts/adapters/engines.ts';
+import { sequencesOn } from '../../../scripts/adapters/sequences.ts';
 import { TidemarkStore } from '../src/index.ts';
 
 /** No label is the beginning of another: the in-memory store compares joined text and would mix them up. */
@@ -36,8 +37,6 @@ const operation = fc.oneof(
 );
 type Step = typeof operation extends fc.Arbitrary<infer It> ? It : never;
 
-const SEQUENCES: Record<string, number> = { memory: 120, sqlite: 60, postgres: 15, redis: 30, nats: 8 };
-
 for (const [engine, openStore] of Object.entries(ENGINES)) {
   describe(`long-term memory on ${engine}`, () => {
     let store: Store;
@@ -55,7 +54,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
           const oracle = new InMemoryStore();
           for (const step of steps) expect(await answerOf(ours, step)).toEqual(await answerOf(oracle, step));
         }),
-        { numRuns: SEQUENCES[engine]!, seed: 7 },
+        { numRuns: sequencesOn(engine), seed: 7 },
       );
     });
 

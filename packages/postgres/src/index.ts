@@ -7,6 +7,13 @@ export {
   planMigrations,
 } from './migration-plan.ts';
 export type { PostgresOptions } from './options.ts';
-export type { MoveOptions, MoveProgress, MoveReport } from './placement/mover.ts';
-export { type OpenMove, type PlacedTenant, placementOf, type TenantPlacement } from './placement/tenant-placement.ts';
+export {
+  type MoveOptions,
+  type MoveProgress,
+  type MoveReport,
+  type OpenMove,
+  type PlacedTenant,
+  placementOf,
+  type TenantPlacement,
+} from './placement/placement.ts';
 export { migrationStatus, openUrl, postgresStore } from './store.ts';

@@ -44,7 +44,8 @@ export interface PostgresOptions extends StoreOptions {
    * or, in a URL, `?servers=north=…,south=…` with encoded URLs. Name all servers in every process, always the same.
    *
    * @example
-   * { north: 'postgres://north.internal/app', south: 'postgres://south.internal/app' }
+   * const servers = { north: 'postgres://north.internal/app', south: 'postgres://south.internal/app' };
+   * const store = await postgresStore({ url: 'postgres://main.internal/app', servers });
    */
   servers?: Readonly<Record<string, string>> | string;
   /**

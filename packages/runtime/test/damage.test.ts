@@ -125,6 +125,8 @@ describe.each(Object.entries(ENGINES))('a damaged run on %s', (_, createDatabase
     for (let n = 1; n <= 20; n++) await append(whole, `well-${n}`, 1, 2);
     const seqOf = async (runId: string) => (await whole.runs.getSnapshot(runId))?.lastEventSeq ?? 0;
     for (let n = 1; n <= 20; n++) await until(async () => (await seqOf(`well-${n}`)) === 2);
+    // The other shards may have folded their runs before the one with the damage has looked at it.
+    await until(async () => (await store.runs.listQuarantined()).items.length > 0);
     expect((await store.runs.listQuarantined()).items).toMatchObject([{ runId: 'sick', fromSeq: 3 }]);
     damage.run = null;
     await store.runs.releaseRun('sick');

@@ -11,41 +11,9 @@ import { copyTables, eraseRows, type Passage, type TenantTable, tenantTables } f
 import { copyRuns } from './copy-runs.ts';
 import type { Directory, Move } from './directory.ts';
 import { decide, endOfFeed, endReceiving, findFence, freeze, lost, receive, thaw } from './fences.ts';
+import type { MoveOptions, MoveProgress, MoveReport } from './placement.ts';
 import { LEASE_MS } from './placements.ts';
 import type { PlacedServer } from './servers.ts';
-
-/** Options of a move. */
-export interface MoveOptions {
-  signal?: AbortSignal;
-  /** Called after each step. */
-  onProgress?: (progress: MoveProgress) => void;
-  /** The longest time for which writers of the tenant are refused at once, in milliseconds. Default 5 000. */
-  maxPauseMs?: number;
-  /**
-   * How long the copy on the old server is kept after the switch, in milliseconds, for watches that compare. Default
-   * 5 000.
-   */
-  keepOldMs?: number;
-}
-
-export interface MoveProgress {
-  step: 'copying' | 'verifying' | 'switching' | 'removing' | 'done';
-  /** The number of rows and events that were copied so far. */
-  copied: number;
-}
-
-/** The result of a move. */
-export interface MoveReport {
-  tenantId: string;
-  from: string;
-  to: string;
-  /** The number of events that were copied, and of other rows. */
-  events: number;
-  rows: number;
-  runs: number;
-  /** How long writers of the tenant were refused, in milliseconds. */
-  pausedMs: number;
-}
 
 const MOVER_LEASE_MS = 15_000;
 const RENEW_MS = 4_000;

@@ -1,83 +1,14 @@
-/** The placement of tenants, for operators: lists it, places new tenants and moves tenants between servers. */
-import { invalidArgument, type Page, type PageOptions, type Store, TidemarkError } from '@tidemark/core';
-import { checkId, cursorKey, engineOf, pageOf } from '@tidemark/core/engine';
+/** Lists the placement of tenants, places new tenants and moves tenants between servers. */
+import { invalidArgument, type Store, TidemarkError } from '@tidemark/core';
+import { checkId, cursorKey, pageOf } from '@tidemark/core/engine';
 import type { Move } from './directory.ts';
-import { type MoveOptions, type MoveReport, Mover, MoverLease } from './mover.ts';
+import { Mover, MoverLease } from './mover.ts';
+import { type MoveOptions, type OpenMove, type PlacedTenant, setPlacement } from './placement.ts';
 import type { Placements } from './placements.ts';
 import type { PlacedServer } from './servers.ts';
 
-/** A tenant and the name of its server. */
-export interface PlacedTenant {
-  tenantId: string;
-  server: string;
-  /** The move that is under way. */
-  move?: OpenMove;
-}
-
-/** A move that is neither done nor undone. */
-export interface OpenMove {
-  from: string;
-  to: string;
-  /** In `switched`, the tenant is on the new server and its old copy is being removed. */
-  phase: 'copying' | 'switching' | 'switched';
-  /** When it began. */
-  startedAt: string;
-}
-
-/**
- * The placement of tenants on the servers of a store. `placementOf` returns it.
- *
- * Every call can fail with `UNAVAILABLE` when a server cannot be reached.
- */
-export interface TenantPlacement {
-  /** The names of the servers. */
-  readonly servers: readonly string[];
-  /** Returns a page of the tenants with their servers, in byte order: 1 to 1 000 per page, default 100. */
-  list(options?: PageOptions): Promise<Page<PlacedTenant>>;
-  /**
-   * Places a tenant that has no server yet.
-   *
-   * @throws `CONFLICT` if it is on another server; `current` is its name.
-   */
-  place(tenantId: string, server: string): Promise<void>;
-  /**
-   * Moves a tenant to another server while others read and write. Its writers fail with `UNAVAILABLE` and
-   * `retryAfterMs` for a moment. Every copied run and row is verified before the tenant is switched.
-   *
-   * Continues a move to the same server that was interrupted.
-   *
-   * @throws `NOT_FOUND` if the tenant has no server. `CONFLICT` if another process is moving it, or a move to another
-   *   server is unfinished. `CORRUPT_EVENT` if a copy differs. `TIMEOUT` if too much changes while the tenant is frozen.
-   */
-  move(tenantId: string, server: string, options?: MoveOptions): Promise<MoveReport>;
-  /**
-   * Undoes an unfinished move: the tenant stays on its server, and the copy is removed.
-   *
-   * @throws `NOT_FOUND` if no move of the tenant is unfinished. `CONFLICT` if another process is moving it, or if the
-   *   tenant has been switched already.
-   */
-  undoMove(tenantId: string): Promise<void>;
-}
-
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
-/** By the run engine, which stores that are made from this one share. */
-const placed = new WeakMap<object, TenantPlacement>();
-
-/**
- * Returns the placement of a store that was opened with `servers`, or `null` for any other store.
- *
- * @example
- * ```ts
- * const store = await postgresStore({ url: 'postgres://one/app', servers: { north: 'postgres://two/app' } });
- * const { pausedMs } = await placementOf(store)!.move('acme', 'north');
- * ```
- */
-export function placementOf(store: Store): TenantPlacement | null {
-  const runs = engineOf(store)?.runs;
-  return (runs && placed.get(runs)) ?? null;
-}
-
 /** Servers for a mover, with connections of their own. */
 export interface MoverServers {
   servers: ReadonlyMap<number, PlacedServer>;
@@ -118,7 +49,7 @@ export function registerPlacement(
     }
   };
 
-  placed.set(engineOf(store)!.runs!, {
+  setPlacement(store, {
     servers: servers.map(({ name }) => name),
     async list(options) {
       const limit = options?.limit ?? DEFAULT_PAGE;

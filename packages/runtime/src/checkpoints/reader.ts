@@ -3,6 +3,7 @@ import { type CheckpointsAt, placeOf } from './checkpointer.ts';
 import { type Checkpoint, type CheckpointKey, publicKeyOf, type RunPoint } from './format.ts';
 import { type CheckpointLog, pointKey } from './log.ts';
 
+/** Options of `createCheckpointReader`. */
 export interface CheckpointReaderOptions extends CheckpointsAt {
   /** The Ed25519 public key of the signer, as PEM text or a `KeyObject`. Do not take it from the checkpoints. */
   publicKey: CheckpointKey;
@@ -16,6 +17,7 @@ export interface RunCheckpoint {
   point: RunPoint | null;
 }
 
+/** Reads the last checkpoint for one run at a time. `createCheckpointReader` creates it. */
 export interface CheckpointReader {
   /**
    * Returns the last checkpoint and the state of a run in it. Reads the checkpoints again only if they have changed.
