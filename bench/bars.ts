@@ -51,6 +51,7 @@ export function drawBars(chart: Chart): string {
     ].join('\n');
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}">
+<title>${escapeXml(title)}</title>
 <style>
   text { font: 12px system-ui, sans-serif; fill: #24292f; }
   .title { font-weight: 600; font-size: 14px; }

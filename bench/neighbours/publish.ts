@@ -89,7 +89,12 @@ of the rounds, and the CPU of the process per operation (Tidemark / neighbour). 
 
 ${facts.map((fact) => `- ${fact}`).join('\n')}
 
+<details>
+<summary>Every figure, and what each neighbour does not promise</summary>
+
 ${tableOf(reports)}
+
+</details>
 
 `;
   writeFileSync(README, readme.slice(0, from) + text + readme.slice(to));
