@@ -41,7 +41,7 @@ async function followReadme(): Promise<void> {
     await runs(ROOT, 'git', 'clone', '--quiet', '--no-local', ROOT, directory);
     await runs(directory, 'npm', 'ci', '--prefer-offline');
     await runs(directory, 'npm', 'run', 'bench', '--', 'memory', '--quick');
-    // The script behind `npm start`: npm ends on SIGTERM without its script.
+    // The script behind `npm start`: on SIGTERM npm exits without stopping its script.
     const script = ['scripts/run.js', 'start', '--port', '0'];
     await whileServing(process.execPath, script, { cwd: directory, env: ENV }, async (address) => {
       const page = await (await fetch(address)).text();

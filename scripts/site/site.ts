@@ -50,7 +50,7 @@ const PAGES = [
   'docs/{guide,operations,coming-from,decisions}/*.md',
   'faults/README.md',
 ];
-const ASSETS = ['docs/inspector/*.png', 'docs/operations/*.{json,yml}'];
+const ASSETS = ['docs/*.svg', 'docs/inspector/*.png', 'docs/operations/*.{json,yml}'];
 /** The server package serves the site from here. */
 export const SITE = join(import.meta.dirname, '../../packages/server/docs');
 const OWN_FILES = join(import.meta.dirname, 'assets');

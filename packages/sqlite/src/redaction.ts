@@ -1,4 +1,4 @@
-/** Removes the payload of an event, which is the only change that the triggers allow; they also count it. */
+/** Removes the payload of an event. The triggers allow no other update, and count each one. */
 import type { RunKey, StoredRedaction } from '@tidemark/core/engine';
 import type { RedactionOutcome, SqlTransaction } from '@tidemark/sql';
 
