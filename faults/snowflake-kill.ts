@@ -103,7 +103,7 @@ async function differences(store: Store, warehouse: Warehouse): Promise<string[]
       store,
       ids.map((runId) => ({ tenantId: TENANT, runId })),
     );
-    const shown = await viewed({ query, place: MATERIALIZED }, where);
+    const shown = await viewed({ query, schemaName: MATERIALIZED }, where);
     for (const view of ['events', 'runs', 'steps'] as const)
       for (const key of new Set([...wanted[view].keys(), ...shown[view].keys()]))
         if (wanted[view].get(key) !== shown[view].get(key))

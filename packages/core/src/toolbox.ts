@@ -13,6 +13,7 @@ export { checkDuration, checkInteger, timeText } from './checks/numbers.ts';
 export { sumBytes, sumInteger, sumName, sumNames } from './checks/sums.ts';
 export { checkId, checkOptionalBoolean } from './checks/text.ts';
 export { type UrlReadings, withUrlOptions } from './checks/url-options.ts';
+export { EVENT_COLUMN_TYPES } from './contracts/event-fields.ts';
 export { hideUrlSecrets, holdsSecret, invalidUrl, shownUrl } from './contracts/url-secrets.ts';
 export { type Digest, digestBytes, digestOf, sha256, sha256Hex } from './hash.ts';
 export { indexKeysOf } from './jobs/index-keys.ts';

@@ -21,7 +21,7 @@ import { OLDEST_VERSION, type Versions } from './versions.ts';
 export interface LoaderOptions {
   store: Store;
   api: SqlApi;
-  place: string;
+  schemaName: string;
   pageBytes: number;
   stage: Stage | null;
   versions: Versions;
@@ -65,13 +65,13 @@ export class Loader {
   }
 
   async load(items: readonly (FeedItem | NoticeItem)[], delivery: PageDelivery): Promise<void> {
-    const { place } = this.#options;
+    const { schemaName } = this.#options;
     const { loads, removals, redactions } = await this.#plan(items, delivery);
     for (const rows of this.#inParts(loads.values())) await this.#merge(rows, delivery);
-    if (redactions.size > 0) await this.#run(redact(place, pageOf(redactions)), delivery);
+    if (redactions.size > 0) await this.#run(redact(schemaName, pageOf(redactions)), delivery);
     if (removals.size === 0) return;
-    await this.#run(noteRemovals(place, pageOf(removals)), delivery);
-    await this.#run(purgeRemoved(place), delivery);
+    await this.#run(noteRemovals(schemaName, pageOf(removals)), delivery);
+    await this.#run(purgeRemoved(schemaName), delivery);
   }
 
   /**
@@ -79,17 +79,17 @@ export class Loader {
    * rows and stays hidden if its run was removed since.
    */
   async loadAgain(event: RunEventRecord, life: number): Promise<void> {
-    const { api, place } = this.#options;
+    const { api, schemaName } = this.#options;
     const { text } = rowOf({ event, life, version: OLDEST_VERSION });
     const ms = Date.parse(event.persistedAt);
-    const merged = mergePage(place, `[${text}]`, { fromMs: ms, toMs: ms });
+    const merged = mergePage(schemaName, `[${text}]`, { fromMs: ms, toMs: ms });
     await api.run(merged.text, merged.binds);
     // The event may have been redacted after it was read, when Snowflake had no row that the redaction could change.
     const { runSeq } = event;
     const redaction = await this.#redactionOf({ ...event, kind: 'redacted', life, runSeq });
     if (Object.keys(redaction).length === 0) return;
     const change = redactionRow({ ...event, life }, redaction, OLDEST_VERSION + 1);
-    const redacted = redact(place, JSON.stringify([change]));
+    const redacted = redact(schemaName, JSON.stringify([change]));
     await api.run(redacted.text, redacted.binds);
   }
 
@@ -141,7 +141,7 @@ export class Loader {
    * stored, and that one becomes a dead letter.
    */
   async #merge(rows: readonly Row[], delivery: PageDelivery): Promise<void> {
-    const { api, place, pageBytes, stage, onLoaded } = this.#options;
+    const { api, schemaName, pageBytes, stage, onLoaded } = this.#options;
     const times = rows.map(({ event }) => Date.parse(event.persistedAt));
     const range = { fromMs: Math.min(...times), toMs: Math.max(...times) };
     const bytes = rows.reduce((sum, row) => sum + row.bytes, PREFIX_BYTES);
@@ -149,7 +149,7 @@ export class Loader {
     try {
       if (stage && (rows.length >= stage.fromEvents || bytes > pageBytes))
         await stage.merge(texts, range, api, delivery.signal);
-      else await this.#run(mergePage(place, `[${texts.join(',')}]`, range), delivery);
+      else await this.#run(mergePage(schemaName, `[${texts.join(',')}]`, range), delivery);
       onLoaded?.(rows.length, range.fromMs);
     } catch (error) {
       if (!(error instanceof StatementFailed && error.isAboutData)) throw error;

@@ -73,7 +73,7 @@ export interface Account {
   /** The names of database and schema, and both joined. */
   database: string;
   schema: string;
-  place: string;
+  schemaName: string;
   warehouse: string | undefined;
   role: string | undefined;
   requestTimeoutMs: number;
@@ -101,7 +101,7 @@ export function readAccount(options: SnowflakeAccount): Account {
     keys: new KeyPair({ account, user, key, ...(passphrase === undefined ? {} : { passphrase }) }),
     database,
     schema,
-    place: `${database}.${schema}`,
+    schemaName: `${database}.${schema}`,
     warehouse: options.warehouse === undefined ? undefined : checkSqlName(options.warehouse, 'warehouse'),
     role: options.role === undefined ? undefined : checkSqlName(options.role, 'role'),
     requestTimeoutMs: checkDuration(options.requestTimeout ?? '60s', 'requestTimeout'),

@@ -34,24 +34,24 @@ const TABLES = ['EVENT_LOG', 'RUN_REMOVALS', 'PAGE_INBOX'];
  */
 export function snowflakePlan(options: SnowflakePlanOptions): string[] {
   const database = checkSqlName(options.database, 'database');
-  const place = `${database}.${checkSqlName(options.schema ?? 'TIDEMARK', 'schema')}`;
+  const schemaName = `${database}.${checkSqlName(options.schema ?? 'TIDEMARK', 'schema')}`;
   const sink = checkSqlName(options.sinkRole ?? 'TIDEMARK_SINK', 'sinkRole');
   const reader = checkSqlName(options.readerRole ?? 'TIDEMARK_READER', 'readerRole');
   const { warehouse, user, stage } = options;
   return [
-    `CREATE SCHEMA IF NOT EXISTS ${place}`,
-    versionTable(place),
-    ...MIGRATIONS.flatMap(({ version, statements }) => [...statements(place), recordVersion(place, version)]),
-    ...viewStatements(place),
+    `CREATE SCHEMA IF NOT EXISTS ${schemaName}`,
+    versionTable(schemaName),
+    ...MIGRATIONS.flatMap(({ version, statements }) => [...statements(schemaName), recordVersion(schemaName, version)]),
+    ...viewStatements(schemaName),
     `CREATE ROLE IF NOT EXISTS ${sink}`,
     `CREATE ROLE IF NOT EXISTS ${reader}`,
     ...[sink, reader].flatMap((role) => [
       `GRANT USAGE ON DATABASE ${database} TO ROLE ${role}`,
-      `GRANT USAGE ON SCHEMA ${place} TO ROLE ${role}`,
+      `GRANT USAGE ON SCHEMA ${schemaName} TO ROLE ${role}`,
     ]),
-    ...TABLES.map((table) => `GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE ${place}.${table} TO ROLE ${sink}`),
-    `GRANT SELECT ON TABLE ${place}.SCHEMA_VERSIONS TO ROLE ${sink}`,
-    ...VIEWS.map((view) => `GRANT SELECT ON VIEW ${place}.${view} TO ROLE ${reader}`),
+    ...TABLES.map((table) => `GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE ${schemaName}.${table} TO ROLE ${sink}`),
+    `GRANT SELECT ON TABLE ${schemaName}.SCHEMA_VERSIONS TO ROLE ${sink}`,
+    ...VIEWS.map((view) => `GRANT SELECT ON VIEW ${schemaName}.${view} TO ROLE ${reader}`),
     ...(warehouse === undefined
       ? []
       : [`GRANT USAGE ON WAREHOUSE ${checkSqlName(warehouse, 'warehouse')} TO ROLE ${sink}`]),

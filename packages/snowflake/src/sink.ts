@@ -66,7 +66,7 @@ class RunningSink implements SnowflakeSink {
   readonly #options: SnowflakeSinkOptions;
   readonly #name: string;
   readonly #store: Store;
-  readonly #place: string;
+  readonly #schemaName: string;
   readonly #api: SqlApi;
   readonly #pageBytes: number;
   #loader: Loader | null = null;
@@ -83,21 +83,21 @@ class RunningSink implements SnowflakeSink {
     this.#options = options;
     this.#name = checkSinkName(options.name ?? DEFAULT_NAME);
     this.#store = options.store;
-    this.#place = account.place;
+    this.#schemaName = account.schemaName;
     this.#api = new SqlApi(account);
     this.#metrics = new SinkMetrics(this.#name, options.meter);
     this.#purgeEveryMs = checkDuration(options.purgeEvery ?? '10m', 'purgeEvery');
-    this.#stage = options.stage ? new Stage(options.stage, this.#place) : null;
+    this.#stage = options.stage ? new Stage(options.stage, this.#schemaName) : null;
     this.#pageBytes = checkPageBytes(options.pageBytes);
   }
 
   async start(): Promise<void> {
     const { shards, pageSize, lease } = this.#options;
-    const [api, place] = [this.#api, this.#place];
-    await checkSchema(api, place);
+    const [api, schemaName] = [this.#api, this.#schemaName];
+    await checkSchema(api, schemaName);
     const loader = new Loader({
-      ...{ store: this.#store, api, place, pageBytes: this.#pageBytes, stage: this.#stage },
-      versions: await settledVersions(this.#store.kv, this.#name, api, place),
+      ...{ store: this.#store, api, schemaName, pageBytes: this.#pageBytes, stage: this.#stage },
+      versions: await settledVersions(this.#store.kv, this.#name, api, schemaName),
       onLoaded: (events, oldest) => this.#metrics.loaded(events, oldest),
     });
     this.#loader = loader;
@@ -145,7 +145,7 @@ class RunningSink implements SnowflakeSink {
       if (signal.aborted) return;
       if (this.#subscription!.status().shards.length === 0) continue;
       try {
-        for (const { text, binds } of purge(this.#place)) await this.#api.run(text, binds, signal);
+        for (const { text, binds } of purge(this.#schemaName)) await this.#api.run(text, binds, signal);
         await this.#stage?.purge();
         this.#purges++;
       } catch (error) {

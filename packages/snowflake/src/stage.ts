@@ -12,12 +12,12 @@ export class Stage {
   readonly fromEvents: number;
   readonly #name: string;
   readonly #target: SnowflakeStage['target'];
-  readonly #place: string;
+  readonly #schemaName: string;
 
-  constructor({ name, target, fromEvents }: SnowflakeStage, place: string) {
+  constructor({ name, target, fromEvents }: SnowflakeStage, schemaName: string) {
     this.#name = checkStageName(name);
     this.#target = target;
-    this.#place = place;
+    this.#schemaName = schemaName;
     this.fromEvents = checkInteger(fromEvents ?? 1_000, 'stage.fromEvents', 1);
   }
 
@@ -32,9 +32,9 @@ export class Stage {
     );
     try {
       for (const { text, binds } of [
-        copyPage(this.#place, this.#name, file),
-        mergeInbox(this.#place, file, times),
-        clearInbox(this.#place, file),
+        copyPage(this.#schemaName, this.#name, file),
+        mergeInbox(this.#schemaName, file, times),
+        clearInbox(this.#schemaName, file),
       ])
         await api.run(text, binds, signal);
     } finally {

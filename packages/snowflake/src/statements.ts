@@ -29,8 +29,8 @@ const eventSource = (element: string) => `${sourceOf(LOADED_COLUMNS, element)},
 const NAMES = [...LOADED_COLUMNS.map(({ name }) => name), 'VERSION', 'LOADED_AT'];
 const CHANGED = NAMES.filter((name) => !KEY_COLUMNS.some((key) => key === name));
 
-function mergeFrom(place: string, source: string): string {
-  return `MERGE INTO ${place}.EVENT_LOG AS T USING (
+function mergeFrom(schemaName: string, source: string): string {
+  return `MERGE INTO ${schemaName}.EVENT_LOG AS T USING (
 ${source}
 ) AS S ON ${SAME_EVENT} AND T.PERSISTED_AT BETWEEN TO_TIMESTAMP_TZ(?::BIGINT, 3) AND TO_TIMESTAMP_TZ(?::BIGINT, 3)
 WHEN MATCHED AND T.VERSION < S.VERSION THEN UPDATE SET ${CHANGED.map((name) => `${name} = S.${name}`).join(', ')}
@@ -38,16 +38,16 @@ WHEN NOT MATCHED THEN INSERT (${NAMES.join(', ')}) VALUES (${NAMES.map((name) =>
 }
 
 /** Merges a page that is part of the request. Each row has its version. */
-export function mergePage(place: string, page: string, times: TimeRange): Statement {
+export function mergePage(schemaName: string, page: string, times: TimeRange): Statement {
   const source = `  SELECT ${eventSource('F.VALUE')}
   FROM ${PAGE}`;
-  return { text: mergeFrom(place, source), binds: [page, times.fromMs, times.toMs] };
+  return { text: mergeFrom(schemaName, source), binds: [page, times.fromMs, times.toMs] };
 }
 
 /** Loads a file of a stage into the inbox. Snowflake remembers loaded files, and does not load a file twice. */
-export function copyPage(place: string, stage: string, file: string): Statement {
+export function copyPage(schemaName: string, stage: string, file: string): Statement {
   return {
-    text: `COPY INTO ${place}.PAGE_INBOX (NAME, EVENT)
+    text: `COPY INTO ${schemaName}.PAGE_INBOX (NAME, EVENT)
 FROM (SELECT '${file}', $1 FROM @${stage})
 FILES = ('${file}')
 FILE_FORMAT = (TYPE = 'JSON')`,
@@ -56,22 +56,22 @@ FILE_FORMAT = (TYPE = 'JSON')`,
 }
 
 /** Merges the rows of a file that was loaded into the inbox. */
-export function mergeInbox(place: string, file: string, times: TimeRange): Statement {
+export function mergeInbox(schemaName: string, file: string, times: TimeRange): Statement {
   const source = `  SELECT ${eventSource('F.EVENT')}
-  FROM ${place}.PAGE_INBOX AS F
+  FROM ${schemaName}.PAGE_INBOX AS F
   WHERE F.NAME = ?::VARCHAR
   QUALIFY ROW_NUMBER() OVER (PARTITION BY ${KEY_COLUMNS.join(', ')} ORDER BY PERSISTED_AT) = 1`;
-  return { text: mergeFrom(place, source), binds: [file, times.fromMs, times.toMs] };
+  return { text: mergeFrom(schemaName, source), binds: [file, times.fromMs, times.toMs] };
 }
 
-export function clearInbox(place: string, file: string): Statement {
-  return { text: `DELETE FROM ${place}.PAGE_INBOX WHERE NAME = ?::VARCHAR`, binds: [file] };
+export function clearInbox(schemaName: string, file: string): Statement {
+  return { text: `DELETE FROM ${schemaName}.PAGE_INBOX WHERE NAME = ?::VARCHAR`, binds: [file] };
 }
 
 /** Hides what was loaded of runs before an operation, whatever statement loads it and when. */
-export function noteRemovals(place: string, page: string): Statement {
+export function noteRemovals(schemaName: string, page: string): Statement {
   return {
-    text: `MERGE INTO ${place}.RUN_REMOVALS AS T USING (
+    text: `MERGE INTO ${schemaName}.RUN_REMOVALS AS T USING (
   SELECT ${sourceOf(RUN_COLUMNS, 'F.VALUE')},
     GET_PATH(F.VALUE, 'version')::BIGINT AS REMOVED_BEFORE
   FROM ${PAGE}
@@ -84,9 +84,9 @@ WHEN NOT MATCHED THEN INSERT (TENANT_ID, RUN_ID, LIFE, REMOVED_BEFORE, NOTED_AT)
 }
 
 /** Empties the payloads of events. */
-export function redact(place: string, page: string): Statement {
+export function redact(schemaName: string, page: string): Statement {
   return {
-    text: `MERGE INTO ${place}.EVENT_LOG AS T USING (
+    text: `MERGE INTO ${schemaName}.EVENT_LOG AS T USING (
   SELECT ${sourceOf([...KEYS, ...REDACTED], 'F.VALUE')},
     GET_PATH(F.VALUE, 'version')::BIGINT AS VERSION
   FROM ${PAGE}
@@ -98,10 +98,10 @@ WHEN MATCHED AND T.VERSION < S.VERSION THEN UPDATE SET ${PAYLOAD_COLUMNS.map((na
 }
 
 /** Deletes the rows that removals of the last day hide. */
-export function purgeRemoved(place: string): Statement {
+export function purgeRemoved(schemaName: string): Statement {
   return {
-    text: `DELETE FROM ${place}.EVENT_LOG WHERE EXISTS (
-  SELECT 1 FROM ${place}.RUN_REMOVALS AS R
+    text: `DELETE FROM ${schemaName}.EVENT_LOG WHERE EXISTS (
+  SELECT 1 FROM ${schemaName}.RUN_REMOVALS AS R
   WHERE R.TENANT_ID = EVENT_LOG.TENANT_ID AND R.RUN_ID = EVENT_LOG.RUN_ID AND R.LIFE = EVENT_LOG.LIFE
     AND EVENT_LOG.VERSION < R.REMOVED_BEFORE AND R.NOTED_AT > DATEADD('hour', -24, CURRENT_TIMESTAMP)
 )`,
@@ -113,20 +113,20 @@ export function purgeRemoved(place: string): Statement {
  * Deletes the rows that statements of processes that have lost their shard wrote late: those that a removal of the last
  * day hides, older versions of events that were loaded in the last day, and pages that killed processes left.
  */
-export function purge(place: string): Statement[] {
+export function purge(schemaName: string): Statement[] {
   const others = [
-    `DELETE FROM ${place}.EVENT_LOG WHERE EVENT_LOG.LOADED_AT > DATEADD('hour', -24, CURRENT_TIMESTAMP) AND EXISTS (
-  SELECT 1 FROM ${place}.EVENT_LOG AS N
+    `DELETE FROM ${schemaName}.EVENT_LOG WHERE EVENT_LOG.LOADED_AT > DATEADD('hour', -24, CURRENT_TIMESTAMP) AND EXISTS (
+  SELECT 1 FROM ${schemaName}.EVENT_LOG AS N
   WHERE N.TENANT_ID = EVENT_LOG.TENANT_ID AND N.RUN_ID = EVENT_LOG.RUN_ID AND N.LIFE = EVENT_LOG.LIFE
     AND N.RUN_SEQ = EVENT_LOG.RUN_SEQ AND N.VERSION > EVENT_LOG.VERSION
 )`,
-    `DELETE FROM ${place}.PAGE_INBOX WHERE STAGED_AT < DATEADD('hour', -24, CURRENT_TIMESTAMP)`,
+    `DELETE FROM ${schemaName}.PAGE_INBOX WHERE STAGED_AT < DATEADD('hour', -24, CURRENT_TIMESTAMP)`,
   ].map((text) => ({ text, binds: [] }));
-  return [purgeRemoved(place), ...others];
+  return [purgeRemoved(schemaName), ...others];
 }
 
-export function highestVersion(place: string): string {
+export function highestVersion(schemaName: string): string {
   return `SELECT MAX(VERSION) AS VERSION FROM (
-  SELECT VERSION FROM ${place}.EVENT_LOG UNION ALL SELECT REMOVED_BEFORE AS VERSION FROM ${place}.RUN_REMOVALS
+  SELECT VERSION FROM ${schemaName}.EVENT_LOG UNION ALL SELECT REMOVED_BEFORE AS VERSION FROM ${schemaName}.RUN_REMOVALS
 ) AS V`;
 }

@@ -33,11 +33,11 @@ export class Versions {
  * Returns the versions of a subscription. Its base is settled when its name is first used: above all versions in the
  * tables, which an earlier subscription of another name may have filled.
  */
-export async function settledVersions(kv: KvStore, name: string, api: SqlApi, place: string): Promise<Versions> {
+export async function settledVersions(kv: KvStore, name: string, api: SqlApi, schemaName: string): Promise<Versions> {
   const key = `tidemark.snowflake.${name}`;
   const stored = numberOf((await kv.get(key))?.fields.base);
   if (stored !== null) return new Versions(stored);
-  const { rows } = await api.run(highestVersion(place));
+  const { rows } = await api.run(highestVersion(schemaName));
   const base = Math.ceil(Number(rows[0]?.[0] ?? 0) / OPERATIONS);
   const { record } = await kv.swap(key, { expectedRevision: 0, set: { base } });
   return new Versions(numberOf(record?.fields.base) ?? base);

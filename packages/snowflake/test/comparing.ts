@@ -6,7 +6,7 @@ type Row = Record<string, string | null>;
 export interface Views {
   query: (sql: string) => Promise<Row[]>;
   /** Database and schema. */
-  place: string;
+  schemaName: string;
 }
 
 /** The content of the views: events by key, runs and steps, all as text. */
@@ -42,11 +42,11 @@ export async function foldedRuns(store: Store, runs: readonly RunLife[]): Promis
 }
 
 /** Reads what the views show, of the runs that meet a condition. */
-export async function viewed({ query, place }: Views, where = 'TRUE'): Promise<Shown> {
+export async function viewed({ query, schemaName }: Views, where = 'TRUE'): Promise<Shown> {
   const shown: Shown = { events: new Map(), runs: new Map(), steps: new Map() };
   for (const row of await query(`SELECT TENANT_ID, RUN_ID, LIFE, RUN_SEQ, EVENT_ID, EVENT_TYPE, ${msOf('EMITTED_AT')},
     ${msOf('PERSISTED_AT')}, STEP_ID, LOGICAL_ATTEMPT_ID, PAYLOAD::VARCHAR AS PAYLOAD, PAYLOAD_TEXT,
-    EXTRA::VARCHAR AS EXTRA, EXTRA_TEXT, REDACTED::VARCHAR AS REDACTED FROM ${place}.EVENTS WHERE ${where}`)) {
+    EXTRA::VARCHAR AS EXTRA, EXTRA_TEXT, REDACTED::VARCHAR AS REDACTED FROM ${schemaName}.EVENTS WHERE ${where}`)) {
     const key = keyOf(row.TENANT_ID, row.RUN_ID, row.LIFE, row.RUN_SEQ);
     if (shown.events.has(key)) throw new Error(`EVENTS shows ${key} twice`);
     const json = (text: string | null | undefined) => (text ? JSON.parse(text) : null);
@@ -60,13 +60,13 @@ export async function viewed({ query, place }: Views, where = 'TRUE'): Promise<S
     );
   }
   for (const row of await query(`SELECT TENANT_ID, RUN_ID, LIFE, STATUS, ${msOf('STARTED_AT')}, ${msOf('COMPLETED_AT')},
-    DURATION_MS, ERROR_CODE, ERROR_MESSAGE, LAST_EVENT_SEQ, EVENTS, REDACTIONS FROM ${place}.RUNS WHERE ${where}`)) {
+    DURATION_MS, ERROR_CODE, ERROR_MESSAGE, LAST_EVENT_SEQ, EVENTS, REDACTIONS FROM ${schemaName}.RUNS WHERE ${where}`)) {
     const { TENANT_ID, RUN_ID, LIFE, ...rest } = row;
     shown.runs.set(keyOf(TENANT_ID, RUN_ID, LIFE), text(Object.values(rest)));
   }
   for (const row of await query(`SELECT TENANT_ID, RUN_ID, LIFE, STEP_ID, STATUS, ${msOf('STARTED_AT')},
     ${msOf('COMPLETED_AT')}, DURATION_MS, ERROR_CODE, ERROR_MESSAGE, LOGICAL_ATTEMPT_ID, ENGINE_ATTEMPT_ID
-    FROM ${place}.STEPS WHERE ${where}`)) {
+    FROM ${schemaName}.STEPS WHERE ${where}`)) {
     const { TENANT_ID, RUN_ID, LIFE, STEP_ID, ...rest } = row;
     shown.steps.set(keyOf(TENANT_ID, RUN_ID, LIFE, STEP_ID), text(Object.values(rest)));
   }

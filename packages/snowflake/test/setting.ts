@@ -48,13 +48,13 @@ async function startSchema(): Promise<Setting> {
   }) as [string, string, string, string];
   const schema = `TIDEMARK_${crypto.randomUUID().replaceAll('-', '').toUpperCase()}`;
   const named: SnowflakeAccount = { account, user, key: readFileSync(keyFile, 'utf8'), database, schema };
-  const place = readAccount(named).place;
+  const schemaName = readAccount(named).schemaName;
   const api = apiOf(named);
-  await api.run(`CREATE SCHEMA ${place}`);
-  onTestFinished(async () => void (await api.run(`DROP SCHEMA ${place}`)));
+  await api.run(`CREATE SCHEMA ${schemaName}`);
+  onTestFinished(async () => void (await api.run(`DROP SCHEMA ${schemaName}`)));
   await migrateSnowflake(named);
   const query: Views['query'] = async (sql) => objectsOf(await api.run(sql));
-  return { account: named, place, query, settled: async () => {} };
+  return { account: named, schemaName, query, settled: async () => {} };
 }
 
 function objectsOf({ columns, rows }: StatementResult) {
@@ -82,7 +82,7 @@ export async function startFake({
   if (migrated) await migrateSnowflake(account);
   fake.faults = options.faults ?? {};
   const query: Views['query'] = async (sql) => objectsOf(await warehouse.run(sql));
-  return { account, place: 'ANALYTICS.TIDEMARK', query, settled: () => fake.settled(), fake, warehouse };
+  return { account, schemaName: 'ANALYTICS.TIDEMARK', query, settled: () => fake.settled(), fake, warehouse };
 }
 
 /** A client of the API for statements of the tests. */

@@ -22,10 +22,10 @@ test('shows events, runs and steps as the store has them', async () => {
   await run.append('RunCompleted');
   await startSink(setting, store);
   await expectEqual(setting, store);
-  expect(await setting.query(`SELECT STATUS, EVENTS FROM ${setting.place}.RUNS`)).toEqual([
+  expect(await setting.query(`SELECT STATUS, EVENTS FROM ${setting.schemaName}.RUNS`)).toEqual([
     { STATUS: 'COMPLETED', EVENTS: '6' },
   ]);
-  expect(await setting.query(`SELECT STEP_ID, STATUS, ATTEMPTS, FAILURES FROM ${setting.place}.STEPS`)).toEqual([
+  expect(await setting.query(`SELECT STEP_ID, STATUS, ATTEMPTS, FAILURES FROM ${setting.schemaName}.STEPS`)).toEqual([
     { STEP_ID: 'charge', STATUS: 'SUCCESS', ATTEMPTS: '2', FAILURES: '1' },
   ]);
 });
@@ -46,11 +46,13 @@ test('carries redactions, deletions and restores over', async () => {
   await store.runs.deleteRun('again');
   await store.runs.appendEvent({ runId: 'again', eventType: 'RunStarted', payload: { second: true } }, { life: 'new' });
   await until(async () => {
-    const rows = await setting.query(`SELECT 1 FROM ${setting.place}.RUNS WHERE LIFE = 2`);
+    const rows = await setting.query(`SELECT 1 FROM ${setting.schemaName}.RUNS WHERE LIFE = 2`);
     return rows.length === 1;
   }, 'the second life');
   await expectEqual(setting, store);
-  const log = await setting.query(`SELECT PAYLOAD::VARCHAR AS PAYLOAD, ERROR_MESSAGE FROM ${setting.place}.EVENT_LOG`);
+  const log = await setting.query(
+    `SELECT PAYLOAD::VARCHAR AS PAYLOAD, ERROR_MESSAGE FROM ${setting.schemaName}.EVENT_LOG`,
+  );
   const texts = JSON.stringify(log);
   expect(texts).toContain('secret kept');
   for (const gone of ['secret redacted', 'secret deleted', 'secret again']) expect(texts).not.toContain(gone);
@@ -67,7 +69,7 @@ test('a second sink of another name takes over, with its deletions', async () =>
   await store.runs.deleteRun('deleted');
   await store.runs.appendEvent({ runId: 'reborn', eventType: 'RunStarted' }, { life: 'new' });
   await until(async () => {
-    const rows = await setting.query(`SELECT RUN_ID FROM ${setting.place}.RUNS ORDER BY RUN_ID`);
+    const rows = await setting.query(`SELECT RUN_ID FROM ${setting.schemaName}.RUNS ORDER BY RUN_ID`);
     return rows.map(({ RUN_ID }) => RUN_ID).join() === 'kept,reborn';
   }, 'the deletion and the new life');
   await expectEqual(setting, store);
@@ -78,8 +80,8 @@ test('late rows of processes that lost their shard are never visible, and are de
   const sink = await startSink(setting, store);
   for (const id of ['kept', 'deleted', 'redacted']) await store.runs.handle(id).append('RunStarted', { secret: id });
   await expectEqual(setting, store);
-  const [api, log] = [apiOf(setting.account), `${setting.place}.EVENT_LOG`];
-  await api.run(`CREATE TABLE ${setting.place}.LATE AS SELECT * FROM ${log}`);
+  const [api, log] = [apiOf(setting.account), `${setting.schemaName}.EVENT_LOG`];
+  await api.run(`CREATE TABLE ${setting.schemaName}.LATE AS SELECT * FROM ${log}`);
   await store.runs.deleteRun('deleted');
   await store.runs.redactEvent('redacted', 1, { by: 'ada', reason: 'asked' });
   await expectEqual(setting, store);
@@ -90,10 +92,12 @@ test('late rows of processes that lost their shard are never visible, and are de
   await sink.stop();
   // As two merges that ran at the same time leave them.
   const columns = [...VISIBLE_COLUMNS, 'LOADED_AT'].join(', ');
-  await api.run(`INSERT INTO ${log} (${columns}, VERSION) SELECT ${columns}, VERSION - 1 FROM ${setting.place}.LATE`);
+  await api.run(
+    `INSERT INTO ${log} (${columns}, VERSION) SELECT ${columns}, VERSION - 1 FROM ${setting.schemaName}.LATE`,
+  );
   expect(await setting.query(`SELECT RUN_ID FROM ${log}`)).toHaveLength(5);
   await expectEqual(setting, store);
-  for (const { text, binds } of purge(setting.place)) await api.run(text, binds);
+  for (const { text, binds } of purge(setting.schemaName)) await api.run(text, binds);
   const rest = await setting.query(`SELECT RUN_ID, PAYLOAD::VARCHAR AS PAYLOAD FROM ${log} ORDER BY RUN_ID`);
   expect(rest).toEqual([
     { RUN_ID: 'kept', PAYLOAD: '{"secret":"kept"}' },

@@ -65,7 +65,7 @@ test('creates tables again, adds columns, and refuses tables of a newer version'
   expect(await migrateSnowflake(account)).toEqual({ from: 1, to: 1 });
   const next = {
     version: 2,
-    statements: (place: string) => [`ALTER TABLE ${place}.EVENT_LOG ADD COLUMN IF NOT EXISTS COST BIGINT`],
+    statements: (schemaName: string) => [`ALTER TABLE ${schemaName}.EVENT_LOG ADD COLUMN IF NOT EXISTS COST BIGINT`],
   };
   const later = () => migrate(apiOf(account), 'ANALYTICS.TIDEMARK', [...MIGRATIONS, next]);
   expect(await Promise.all([later(), later()])).toContainEqual({ from: 1, to: 2 });

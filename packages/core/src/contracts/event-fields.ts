@@ -65,6 +65,18 @@ export const EVENT_FIELDS = {
   life: { part: 'store', type: 'integer', min: 2, optional: true, internal: true },
 } as const satisfies Record<string, EventField>;
 
+/** The type of the column that holds a field in tables for analysts, for each type of field. */
+export const EVENT_COLUMN_TYPES = {
+  id: 'text',
+  uuid: 'text',
+  time: 'time',
+  instant: 'time',
+  integer: 'integer',
+  object: 'json',
+  digest: 'text',
+  redaction: 'json',
+} as const satisfies Record<EventField['type'], string>;
+
 type Table = typeof EVENT_FIELDS;
 
 /** The names of fields whose entries match. */

@@ -253,7 +253,7 @@ export class Runs implements RunStore {
     return this.#quarantine.release(await this.#findUnexpired(runId, options), options);
   }
 
-  /** A damaged head is no error here: the caller examines the damage. */
+  /** Does not throw if the head is damaged: the caller examines the damage. */
   async #findUnexpired(runId: string, options: RunReadOptions | undefined): Promise<RunKey> {
     return this.#context.read(options, async (call) => {
       const run = await this.#lookup.find(runId, options, call);

@@ -3,6 +3,7 @@ import { invalidArgument } from '@tidemark/core';
 import type pg from 'pg';
 import { translateRead } from '../errors.ts';
 import type { Dialect } from '../sql.ts';
+import { BEGIN_SYNCED, inTransaction } from './transaction.ts';
 
 /** The server of a tenant. `version` changes with every move. */
 export interface Home {
@@ -178,29 +179,11 @@ export class Directory {
   }
 
   /** Runs a change of the directory in a transaction of its own, after all changes before it. */
-  async change<T>(work: (client: pg.PoolClient, version: number) => Promise<T>): Promise<T> {
-    let client: pg.PoolClient;
-    try {
-      client = await this.#pool.connect();
-    } catch (error) {
-      throw translateRead(error);
-    }
-    let broken: Error | undefined;
-    try {
-      await client.query('BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on');
+  change<T>(work: (client: pg.PoolClient, version: number) => Promise<T>): Promise<T> {
+    return inTransaction(this.#pool, BEGIN_SYNCED, async (client) => {
       const [next] = await this.run<{ version: number }>(client, NEXT_VERSION);
-      const result = await work(client, next!.version);
-      await client.query('COMMIT');
-      return result;
-    } catch (error) {
-      await client.query('ROLLBACK').catch((cause: Error) => {
-        broken = cause;
-      });
-      // Every change can be made again: it names what it changes and what it expects.
-      throw translateRead(error);
-    } finally {
-      client.release(broken);
-    }
+      return work(client, next!.version);
+    });
   }
 
   async run<Row>(client: pg.ClientBase, sql: string, params: readonly unknown[] = []): Promise<Row[]> {

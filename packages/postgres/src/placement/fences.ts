@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { translateRead } from '../errors.ts';
 import { cursorOf } from './origins.ts';
 import type { PlacedServer } from './servers.ts';
+import { BEGIN_SYNCED, inTransaction } from './transaction.ts';
 
 /** The mover of a tenant: the number of the move, and who carries it out now. */
 export interface MoverId {
@@ -25,32 +26,17 @@ export interface MoverTransaction {
 }
 
 /** Runs a mover's transaction. The store's time limits do not apply; the mover's own do. */
-export async function moverTransaction<T>(
+export function moverTransaction<T>(
   server: PlacedServer,
   mode: 'READ COMMITTED' | 'REPEATABLE READ READ ONLY',
   work: (tx: MoverTransaction, client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  let broken: Error | undefined;
-  const client = await server.pool.connect().catch((error) => {
-    throw translateRead(error);
-  });
-  try {
-    await client.query(
-      `BEGIN ISOLATION LEVEL ${mode}; SET LOCAL statement_timeout = 0${mode === 'READ COMMITTED' ? '; SET LOCAL synchronous_commit = on' : ''}`,
-    );
+  const begin = mode === 'READ COMMITTED' ? BEGIN_SYNCED : `BEGIN ISOLATION LEVEL ${mode}`;
+  return inTransaction(server.pool, `${begin}; SET LOCAL statement_timeout = 0`, (client) => {
     const query = async <Row>(sql: string, params: readonly unknown[] = []) =>
       (await client.query(server.dialect.numbered(sql), params as unknown[])).rows as Row[];
-    const result = await work({ query }, client);
-    await client.query('COMMIT');
-    return result;
-  } catch (error) {
-    await client.query('ROLLBACK').catch((cause: Error) => {
-      broken = cause;
-    });
-    throw translateRead(error);
-  } finally {
-    client.release(broken);
-  }
+    return work({ query }, client);
+  });
 }
 
 /** Changes a fence alone: no writer that was admitted before is still at work. Returns the changed row, if any. */
@@ -114,7 +100,7 @@ export async function thaw(server: PlacedServer, { tenant, no }: Pick<MoverId, '
   await changeFence(server, tenant, sql, [no]);
 }
 
-/** Decides a move: the tenant is no longer here. Returns false if the freeze has ended. */
+/** Commits a move: from then on this server refuses the tenant. Returns false if the freeze has ended. */
 export async function decide(
   server: PlacedServer,
   { tenant, no, mover }: MoverId,

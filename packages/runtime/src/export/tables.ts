@@ -6,6 +6,7 @@ import {
   type RunEventRecord,
   type RunSummary,
 } from '@tidemark/core';
+import { EVENT_COLUMN_TYPES } from '@tidemark/core/engine';
 
 /** `json` is JSON text. `time` is a time in milliseconds. */
 export type ColumnType = 'text' | 'integer' | 'time' | 'json';
@@ -33,23 +34,12 @@ interface Field extends ExportColumn {
   member: string;
 }
 
-const COLUMN_TYPES: Record<(typeof EVENT_FIELDS)[EventFieldName]['type'], ColumnType> = {
-  id: 'text',
-  uuid: 'text',
-  time: 'time',
-  instant: 'time',
-  integer: 'integer',
-  object: 'json',
-  digest: 'text',
-  redaction: 'json',
-};
-
 const EVENT_COLUMNS: readonly Field[] = Object.entries(EVENT_FIELDS)
   .filter(([, field]) => !('internal' in field))
   .map(([member, field]) => ({
     member,
     name: snakeCase(member),
-    type: COLUMN_TYPES[field.type],
+    type: EVENT_COLUMN_TYPES[field.type],
     optional: 'optional' in field,
   }));
 

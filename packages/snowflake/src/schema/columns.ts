@@ -1,5 +1,6 @@
 /** The columns of the event log in Snowflake, and how a page of JSON becomes rows. */
 import { EVENT_FIELDS, type EventFieldName, type JsonObject, type RunEventRecord } from '@tidemark/core';
+import { EVENT_COLUMN_TYPES } from '@tidemark/core/engine';
 
 type ColumnKind = 'text' | 'integer' | 'time' | 'boolean' | 'json';
 
@@ -20,16 +21,6 @@ const SQL_TYPES: Record<ColumnKind, string> = {
 };
 
 const KEY = new Set(['TENANT_ID', 'RUN_ID', 'LIFE', 'RUN_SEQ']);
-const KINDS: Record<(typeof EVENT_FIELDS)[EventFieldName]['type'], ColumnKind> = {
-  id: 'text',
-  uuid: 'text',
-  time: 'time',
-  instant: 'time',
-  integer: 'integer',
-  object: 'json',
-  digest: 'text',
-  redaction: 'json',
-};
 
 /** The members of an event that have columns of their own, except JSON. */
 const MEMBERS = (Object.keys(EVENT_FIELDS) as EventFieldName[]).filter(
@@ -43,7 +34,7 @@ export const LOADED_COLUMNS: readonly Column[] = [
     const field = EVENT_FIELDS[member];
     return {
       name,
-      kind: KINDS[field.type],
+      kind: EVENT_COLUMN_TYPES[field.type],
       ...(KEY.has(name) ? { isKey: true as const } : {}),
       ...('optional' in field ? {} : { required: true as const }),
     };
@@ -96,7 +87,7 @@ export function pageRow(event: RunEventRecord, life: number): PageRow {
     if (!Object.hasOwn(EVENT_FIELDS, member) || 'internal' in field) extra[member] = value as never;
     else
       row[columnName(member).toLowerCase()] =
-        KINDS[field.type] === 'time' ? Date.parse(value as string) : (value as string);
+        EVENT_COLUMN_TYPES[field.type] === 'time' ? Date.parse(value as string) : (value as string);
   }
   addJson(row, 'payload', payload);
   addJson(row, 'extra', Object.keys(extra).length === 0 ? undefined : extra);

@@ -6,7 +6,7 @@ import { columnDefinition, LOADED_COLUMNS } from './columns.ts';
 
 export interface Migration {
   version: number;
-  statements: (place: string) => string[];
+  statements: (schemaName: string) => string[];
 }
 
 /**
@@ -16,20 +16,20 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   {
     version: 1,
-    statements: (place) => [
-      `CREATE TABLE IF NOT EXISTS ${place}.EVENT_LOG (\n  ${[
+    statements: (schemaName) => [
+      `CREATE TABLE IF NOT EXISTS ${schemaName}.EVENT_LOG (\n  ${[
         ...LOADED_COLUMNS.map(columnDefinition),
         'VERSION BIGINT NOT NULL',
         'LOADED_AT TIMESTAMPTZ NOT NULL',
       ].join(',\n  ')}\n)`,
-      `CREATE TABLE IF NOT EXISTS ${place}.RUN_REMOVALS (
+      `CREATE TABLE IF NOT EXISTS ${schemaName}.RUN_REMOVALS (
   TENANT_ID VARCHAR NOT NULL,
   RUN_ID VARCHAR NOT NULL,
   LIFE BIGINT NOT NULL,
   REMOVED_BEFORE BIGINT NOT NULL,
   NOTED_AT TIMESTAMPTZ NOT NULL
 )`,
-      `CREATE TABLE IF NOT EXISTS ${place}.PAGE_INBOX (
+      `CREATE TABLE IF NOT EXISTS ${schemaName}.PAGE_INBOX (
   NAME VARCHAR NOT NULL,
   EVENT VARIANT,
   STAGED_AT TIMESTAMPTZ DEFAULT CURRENT_TIMESTAMP::TIMESTAMPTZ
@@ -40,18 +40,18 @@ export const MIGRATIONS: readonly Migration[] = [
 
 export const NEWEST_VERSION = MIGRATIONS.at(-1)!.version;
 
-export function versionTable(place: string): string {
-  return `CREATE TABLE IF NOT EXISTS ${place}.SCHEMA_VERSIONS (
+export function versionTable(schemaName: string): string {
+  return `CREATE TABLE IF NOT EXISTS ${schemaName}.SCHEMA_VERSIONS (
   VERSION BIGINT NOT NULL,
   APPLIED_AT TIMESTAMPTZ NOT NULL
 )`;
 }
 
-export function recordVersion(place: string, version: number): string {
-  return `MERGE INTO ${place}.SCHEMA_VERSIONS AS T USING (SELECT ${version} AS VERSION) AS S ON T.VERSION = S.VERSION
+export function recordVersion(schemaName: string, version: number): string {
+  return `MERGE INTO ${schemaName}.SCHEMA_VERSIONS AS T USING (SELECT ${version} AS VERSION) AS S ON T.VERSION = S.VERSION
 WHEN NOT MATCHED THEN INSERT (VERSION, APPLIED_AT) VALUES (S.VERSION, CURRENT_TIMESTAMP)`;
 }
 
-export function currentVersion(place: string): string {
-  return `SELECT MAX(VERSION) AS VERSION FROM ${place}.SCHEMA_VERSIONS`;
+export function currentVersion(schemaName: string): string {
+  return `SELECT MAX(VERSION) AS VERSION FROM ${schemaName}.SCHEMA_VERSIONS`;
 }

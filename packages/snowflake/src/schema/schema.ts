@@ -32,30 +32,30 @@ export interface SnowflakeMigration {
  */
 export function migrateSnowflake(options: SnowflakeAccount): Promise<SnowflakeMigration> {
   const account = readAccount(options);
-  return migrate(new SqlApi(account), account.place, MIGRATIONS);
+  return migrate(new SqlApi(account), account.schemaName, MIGRATIONS);
 }
 
 export async function migrate(
   api: SqlApi,
-  place: string,
+  schemaName: string,
   migrations: readonly Migration[],
 ): Promise<SnowflakeMigration> {
   const newest = migrations.at(-1)!.version;
-  await api.run(versionTable(place));
-  const from = await versionOf(api, place);
+  await api.run(versionTable(schemaName));
+  const from = await versionOf(api, schemaName);
   if (from > newest) throw tooNew(from, newest);
   for (const { version, statements } of migrations) {
     if (version <= from) continue;
-    for (const statement of statements(place)) await api.run(statement);
-    await api.run(recordVersion(place, version));
+    for (const statement of statements(schemaName)) await api.run(statement);
+    await api.run(recordVersion(schemaName, version));
   }
-  for (const statement of viewStatements(place)) await api.run(statement);
+  for (const statement of viewStatements(schemaName)) await api.run(statement);
   return { from, to: newest };
 }
 
 /** Throws `SCHEMA_MISMATCH` unless the tables are those that this version of the package writes. */
-export async function checkSchema(api: SqlApi, place: string): Promise<void> {
-  const found = await versionOf(api, place).catch((error) => {
+export async function checkSchema(api: SqlApi, schemaName: string): Promise<void> {
+  const found = await versionOf(api, schemaName).catch((error) => {
     if (error instanceof StatementFailed && error.isAboutMissing) return 0;
     throw error;
   });
@@ -63,12 +63,12 @@ export async function checkSchema(api: SqlApi, place: string): Promise<void> {
   if (found < NEWEST_VERSION)
     throw new TidemarkError(
       'SCHEMA_MISMATCH',
-      `The tables in ${place} ${found === 0 ? 'do not exist, or the role may not read them' : `have version ${found} instead of ${NEWEST_VERSION}`}. Run \`tidemark sink migrate\``,
+      `The tables in ${schemaName} ${found === 0 ? 'do not exist, or the role may not read them' : `have version ${found} instead of ${NEWEST_VERSION}`}. Run \`tidemark sink migrate\``,
     );
 }
 
-async function versionOf(api: SqlApi, place: string): Promise<number> {
-  const { rows } = await api.run(currentVersion(place));
+async function versionOf(api: SqlApi, schemaName: string): Promise<number> {
+  const { rows } = await api.run(currentVersion(schemaName));
   return Number(rows[0]?.[0] ?? 0);
 }
 

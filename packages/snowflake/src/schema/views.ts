@@ -12,13 +12,13 @@ const durationMs = (from: string, to: string) =>
   `CASE WHEN ${to} < ${from} THEN 0 ELSE DATEDIFF('millisecond', ${from}, ${to}) END`;
 const seqWhen = (condition: string) => `CASE WHEN ${condition} THEN RUN_SEQ END`;
 
-function eventsView(place: string): string {
-  return `CREATE OR REPLACE VIEW ${place}.EVENTS AS
+function eventsView(schemaName: string): string {
+  return `CREATE OR REPLACE VIEW ${schemaName}.EVENTS AS
 SELECT ${VISIBLE_COLUMNS.map((name) => `E.${name}`).join(', ')}, E.LOADED_AT,
   DATEDIFF('millisecond', E.PERSISTED_AT, E.LOADED_AT) AS LAG_MS
-FROM ${place}.EVENT_LOG AS E
+FROM ${schemaName}.EVENT_LOG AS E
 LEFT JOIN (
-  SELECT ${RUN}, MAX(REMOVED_BEFORE) AS REMOVED_BEFORE FROM ${place}.RUN_REMOVALS GROUP BY ${RUN}
+  SELECT ${RUN}, MAX(REMOVED_BEFORE) AS REMOVED_BEFORE FROM ${schemaName}.RUN_REMOVALS GROUP BY ${RUN}
 ) AS R ON R.TENANT_ID = E.TENANT_ID AND R.RUN_ID = E.RUN_ID AND R.LIFE = E.LIFE
 WHERE R.REMOVED_BEFORE IS NULL OR E.VERSION >= R.REMOVED_BEFORE
 QUALIFY ROW_NUMBER() OVER (PARTITION BY E.TENANT_ID, E.RUN_ID, E.LIFE, E.RUN_SEQ ORDER BY E.VERSION DESC) = 1`;
@@ -29,12 +29,12 @@ QUALIFY ROW_NUMBER() OVER (PARTITION BY E.TENANT_ID, E.RUN_ID, E.LIFE, E.RUN_SEQ
  * queued run may start, fail or be cancelled; a run that started ends with the first `RunFailed` or `RunCancelled`, or
  * with the first `RunCompleted` while it is not paused.
  */
-function runEventsView(place: string): string {
-  return `CREATE OR REPLACE VIEW ${place}.RUN_EVENTS AS
+function runEventsView(schemaName: string): string {
+  return `CREATE OR REPLACE VIEW ${schemaName}.RUN_EVENTS AS
 WITH ENTRIES AS (
   SELECT ${RUN}, RUN_SEQ, EVENT_TYPE,
     MIN(${seqWhen("EVENT_TYPE IN ('RunQueued', 'RunStarted')")}) ${OVER_RUN} AS ENTRY_SEQ
-  FROM ${place}.EVENTS
+  FROM ${schemaName}.EVENTS
 ), DECISIONS AS (
   SELECT ${RUN}, RUN_SEQ, EVENT_TYPE, ENTRY_SEQ,
     MIN(${seqWhen("RUN_SEQ >= ENTRY_SEQ AND EVENT_TYPE IN ('RunStarted', 'RunFailed', 'RunCancelled')")}) ${OVER_RUN} AS DECIDED_SEQ
@@ -62,8 +62,8 @@ SELECT ${RUN}, RUN_SEQ, EVENT_TYPE, ENTRY_SEQ, START_SEQ, END_SEQ, IS_PAUSED,
 FROM ENDS`;
 }
 
-function runsView(place: string): string {
-  return `CREATE OR REPLACE VIEW ${place}.RUNS AS
+function runsView(schemaName: string): string {
+  return `CREATE OR REPLACE VIEW ${schemaName}.RUNS AS
 WITH FOLDED AS (
   SELECT E.TENANT_ID, E.RUN_ID, E.LIFE,
     MIN_BY(E.PROJECT_ID, E.RUN_SEQ) AS PROJECT_ID,
@@ -85,8 +85,8 @@ WITH FOLDED AS (
     MAX(E.PERSISTED_AT) AS UPDATED_AT,
     MAX(E.LOADED_AT) AS LOADED_AT,
     MAX(E.LAG_MS) AS MAX_LAG_MS
-  FROM ${place}.EVENTS AS E
-  JOIN ${place}.RUN_EVENTS AS S
+  FROM ${schemaName}.EVENTS AS E
+  JOIN ${schemaName}.RUN_EVENTS AS S
     ON S.TENANT_ID = E.TENANT_ID AND S.RUN_ID = E.RUN_ID AND S.LIFE = E.LIFE AND S.RUN_SEQ = E.RUN_SEQ
   GROUP BY E.TENANT_ID, E.RUN_ID, E.LIFE
 )
@@ -119,14 +119,14 @@ const NEXT_STATUS = `CASE E.EVENT_TYPE
     END`;
 
 /** Folds the events of each step one by one. The recursion is as deep as the step with the most events is long. */
-function stepsView(place: string): string {
-  return `CREATE OR REPLACE VIEW ${place}.STEPS AS
+function stepsView(schemaName: string): string {
+  return `CREATE OR REPLACE VIEW ${schemaName}.STEPS AS
 WITH RECURSIVE STEP_EVENTS AS (
   SELECT E.TENANT_ID, E.RUN_ID, E.LIFE, E.STEP_ID, E.RUN_SEQ, E.EVENT_TYPE, E.EMITTED_AT, E.LOGICAL_ATTEMPT_ID,
     E.ENGINE_ATTEMPT_ID, E.ERROR_CODE, E.ERROR_MESSAGE, E.LAG_MS,
     ROW_NUMBER() OVER (PARTITION BY E.TENANT_ID, E.RUN_ID, E.LIFE, E.STEP_ID ORDER BY E.RUN_SEQ) AS N
-  FROM ${place}.EVENTS AS E
-  JOIN ${place}.RUN_EVENTS AS S
+  FROM ${schemaName}.EVENTS AS E
+  JOIN ${schemaName}.RUN_EVENTS AS S
     ON S.TENANT_ID = E.TENANT_ID AND S.RUN_ID = E.RUN_ID AND S.LIFE = E.LIFE AND S.RUN_SEQ = E.RUN_SEQ
   WHERE E.EVENT_TYPE = 'StepSkipped'
     OR (E.EVENT_TYPE = 'StepStarted' AND S.IS_OPEN AND NOT S.IS_PAUSED)
@@ -189,6 +189,6 @@ LEFT JOIN VALID AS L
 /** The names of the views, in the order in which they have to be created. */
 export const VIEWS = ['EVENTS', 'RUN_EVENTS', 'RUNS', 'STEPS'] as const;
 
-export function viewStatements(place: string): string[] {
-  return [eventsView(place), runEventsView(place), runsView(place), stepsView(place)];
+export function viewStatements(schemaName: string): string[] {
+  return [eventsView(schemaName), runEventsView(schemaName), runsView(schemaName), stepsView(schemaName)];
 }
