@@ -77,7 +77,7 @@ export class NatsJournal implements Journal {
     this.#others = others;
     this.#signals = signals;
     this.#clock = context.clock;
-    for (const { reader } of [runs, others]) reader.onWentBack(() => this.#indexes.clear());
+    for (const { reader } of [runs, others]) reader.onDoubt(() => this.#indexes.clear());
   }
 
   async head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }> {
@@ -96,7 +96,8 @@ export class NatsJournal implements Journal {
         this.#indexes.set(id, index);
       }
       const { seq, rewrites } = index.head ?? NO_POSITION;
-      const isKnown = seq === commit.known && (commit.rewrites ?? rewrites) === rewrites;
+      const follows = commit.follows === undefined || index.head?.state.includes(commit.follows) === true;
+      const isKnown = seq === commit.known && (commit.rewrites ?? rewrites) === rewrites && follows;
       const fits = index.tombstone === null && isKnown;
       if (fits && !hashes.some((hash) => index.seqOf(hash) !== undefined)) {
         const time = await this.#publish(name, index, commit, hashes, call).catch((error) => {

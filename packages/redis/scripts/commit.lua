@@ -1,12 +1,12 @@
 -- Appends entries to a journal if its last sequence is the one the writer knows and none of their keys is stored.
 -- Otherwise writes nothing and returns the current head and the entries that are already stored. A writer that sends a
--- number of rewrites is refused when the journal's differs. Commits of several callers share one script; one that fails
--- does not affect the others.
+-- number of rewrites is refused when the journal's differs, and one that sends a text to follow when the state does not
+-- contain it. Commits of several callers share one script; one that fails does not affect the others.
 --
 -- KEYS  of each commit: head, log; for runs also feed; for the first commit of a run also list, list of the tenant,
 --       names; for the first commit of any journal also journals of the tenant, tenants
--- ARGV  of each commit: how many keys, how many entries, known, rewrites or '', state, tenant, name, then key and body
---       of each entry
+-- ARGV  of each commit: how many keys, how many entries, known, rewrites or '', text to follow or '', state, tenant, name,
+--       then key and body of each entry
 -- The head is a hash: '\0head' holds `seq createdAt updatedAt`, a line end and the owner's state; every key its
 -- sequence.
 
@@ -58,6 +58,7 @@ local function carryOut(commit)
     seq, updatedAt = tonumber(seq), tonumber(updatedAt)
   end
   local isKnown = seq == commit.known and (commit.rewrites == '' or commit.rewrites == rewrites)
+    and (commit.follows == '' or (head and string.find(head, commit.follows, 1, true)))
   if not tombstone and isKnown and #found == 0 then
     local time = math.max(now, updatedAt)
     write(commit, seq, createdAt, time)
@@ -77,10 +78,10 @@ while at < #ARGV do
     head = KEYS[keyAt + 1], log = KEYS[keyAt + 2], feed = (keys == 3 or keys == 8) and KEYS[keyAt + 3],
     list = keys > 4 and KEYS[keyAt + 4], tenantList = KEYS[keyAt + 5], names = KEYS[keyAt + 6],
     journals = keys > 3 and KEYS[keyAt + keys - 1], tenants = KEYS[keyAt + keys],
-    count = count, known = tonumber(ARGV[at + 3]), rewrites = ARGV[at + 4], state = ARGV[at + 5], tenant = ARGV[at + 6],
-    name = ARGV[at + 7], at = at + 7,
+    count = count, known = tonumber(ARGV[at + 3]), rewrites = ARGV[at + 4], follows = ARGV[at + 5], state = ARGV[at + 6],
+    tenant = ARGV[at + 7], name = ARGV[at + 8], at = at + 8,
   }
   replies[#replies + 1] = attempt(carryOut, commit)
-  keyAt, at = keyAt + keys, at + 7 + 2 * count
+  keyAt, at = keyAt + keys, at + 8 + 2 * count
 end
 return replies

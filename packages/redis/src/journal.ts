@@ -72,7 +72,7 @@ class RedisJournal implements Journal {
     if (isListed(name.space) && commit.known === 0) keys.push(...this.#listKeys(bucket, name.tenantId));
     if (commit.known === 0) keys.push(...this.#nameKeys(bucket, name));
     const args = [String(keys.length), String(commit.entries.length), String(commit.known)];
-    args.push(String(commit.rewrites ?? ''), commit.state, name.tenantId, name.name);
+    args.push(String(commit.rewrites ?? ''), commit.follows ?? '', commit.state, name.tenantId, name.name);
     for (const { key, body } of commit.entries) args.push(key, body);
     const reply = await this.#commands.share(bucket, COMMIT, keys, args, call);
     if (typeof reply === 'number') {

@@ -48,3 +48,32 @@ it.each(SERVERS)(
     expect(alerts).toHaveLength(1);
   },
 );
+
+it.each(SERVERS)(
+  'a process that knows events that %s lost appends after those that another wrote in their place',
+  { timeout: 120_000 },
+  async (name) => {
+    const engine = await damagedEngine(name);
+    onTestFinished(() => engine.remove());
+    const store = await engine.open();
+    onTestFinished(() => store.close());
+    const run = store.runs.handle('r');
+    for (let at = 0; at < 3; at++) await run.append('Progress', { at });
+    await engine.settle('newest');
+    await expect.poll(() => store.ping(), { timeout: 60_000 }).toBe(true);
+    for (let at = 3; at < 5; at++) await run.append('Progress', { at });
+    await engine.restore();
+    // The other process uses exactly the lost sequences, before this one has noticed anything.
+    const other = await engine.reopen();
+    for (let at = 3; at < 5; at++) await other.runs.handle('r').append('Progress', { other: at });
+    await other.close();
+    await expect.poll(() => store.ping(), { timeout: 60_000 }).toBe(true);
+    await run.append('Progress', { at: 'after' });
+    const stored = (await store.runs.fetchEvents('r')).map(({ payload }) => payload);
+    const theirs = [{ other: 3 }, { other: 4 }];
+    expect(stored).toEqual([{ at: 0 }, { at: 1 }, { at: 2 }, ...theirs, { at: 'after' }]);
+    expect(await store.runs.verify('r')).toMatchObject({ ok: true, events: 6 });
+    await using third = await engine.open();
+    expect(await third.runs.verify('r')).toMatchObject({ ok: true, events: 6 });
+  },
+);

@@ -44,6 +44,8 @@ export interface JournalCommit {
   /** The last sequence that the writer knows. */
   known: number;
   rewrites?: number;
+  /** A part of the head's state that no other history of the journal has. */
+  follows?: string;
   state: string;
   entries: readonly { key: string; body: string }[];
 }
@@ -118,6 +120,9 @@ export interface Journal {
   /**
    * Appends if the last sequence is `known` and none of the keys is stored. With `rewrites`, also requires the head to
    * have that value, because a restore may have replaced the run with another history that ends at the same sequence.
+   * With `follows`, also requires the head's state to contain that text, because a server that lost its last commits may
+   * have stored others with their sequences since. An engine whose server never loses an acknowledged commit may ignore
+   * `follows`.
    */
   commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome>;
   /**

@@ -10,6 +10,7 @@ import type { EngineCall } from '../engine/call.ts';
 import type { Journal, JournalBeginning, JournalName } from '../engine/journal.ts';
 import type { RunAppend, RunHead, RunTombstone, SequencedEvent, StoredRunEvent } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
+import { digestBase64 } from '../hash.ts';
 import { planAppend } from '../runs/append.ts';
 import type { ChainFormat, CommitChain } from '../runs/chain.ts';
 import { encodeEvent } from '../runs/event-forms.ts';
@@ -122,9 +123,10 @@ export class RunAppender {
     const { seq: known, rewrites } = (before.head as RunHead | null) ?? NO_POSITION;
     const entries = round.rows.map((row, at) => ({ key: row.idempotencyKey, body: round.bodies[at]! }));
     if (isTombstone(before.head)) return this.#begin(name, before, round, entries, call);
+    const follows = before.head === null ? undefined : digestBase64(before.head.link);
     const outcome = await this.#journal.commit(
       name,
-      { known, rewrites, state: encodeHead(round.head!), entries },
+      { known, rewrites, follows, state: encodeHead(round.head!), entries },
       call,
     );
     if (!outcome.committed) {

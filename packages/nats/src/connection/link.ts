@@ -35,6 +35,7 @@ export class Link {
   readonly #pending = new Map<string, Pending>();
   readonly #watchdog: NodeJS.Timeout;
   readonly #waiting = new Set<() => void>();
+  readonly #onReconnect = new Set<() => void>();
   #outbox: { token: string; subject: string; data: Uint8Array | string; head: MsgHdrs | undefined }[] = [];
   #tokens = 0;
   #connected = true;
@@ -169,6 +170,11 @@ export class Link {
     this.send(`$JS.API.${subject}`);
   }
 
+  /** Calls back after every reconnect, before anything is sent. The server may have lost its last messages. */
+  onReconnect(callback: () => void): void {
+    this.#onReconnect.add(callback);
+  }
+
   async whenConnected(call: EngineCall): Promise<void> {
     while (!this.#connected) {
       if (this.#connection.isClosed()) throw new TidemarkError('STORE_CLOSED', 'The connection to NATS is closed');
@@ -217,6 +223,7 @@ export class Link {
     for await (const { type } of this.#connection.status()) {
       if (type === 'disconnect') this.#breakOff('the connection was lost');
       if (type !== 'reconnect') continue;
+      for (const callback of this.#onReconnect) callback();
       this.#connected = true;
       for (const wake of this.#waiting) wake();
     }

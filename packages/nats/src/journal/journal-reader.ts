@@ -48,12 +48,16 @@ export class JournalReader {
     this.#messages = messages;
     this.spill = spill;
     this.checkpoints = checkpoints;
-    this.onWentBack(() => this.#positions.clear());
+    this.onDoubt(() => this.#positions.clear());
   }
 
-  /** Calls back when the stream has gone back, so that what is known about its journals may be wrong. */
-  onWentBack(callback: () => void): void {
+  /**
+   * Calls back when what is known about the journals may be wrong: the stream has gone back, or the server was away and
+   * may have lost commits whose sequences another writer has used again since.
+   */
+  onDoubt(callback: () => void): void {
     this.#messages.onWentBack(callback);
+    this.#link.onReconnect(callback);
   }
 
   /** The start of all subjects of the stream. */
