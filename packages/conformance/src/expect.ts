@@ -1,6 +1,6 @@
 /** The assertions that cases use. Each failure message states the broken promise. */
 import { AssertionError, deepStrictEqual } from 'node:assert';
-import type { ErrorCode, TidemarkError } from '@tidemark/core';
+import type { ErrorCode, Store, TidemarkError } from '@tidemark/core';
 import { isTidemarkError } from '@tidemark/core';
 
 /** Throws an error with the broken promise unless the condition holds. */
@@ -15,6 +15,12 @@ export function expectEqual<T>(actual: T, expected: T, promise: string): void {
   } catch (error) {
     throw new AssertionError({ message: `${promise}\n${(error as Error).message}` });
   }
+}
+
+/** Expects a revision that the record did not have before: a higher one, where revisions are ordered. */
+export function expectNewRevision({ info }: Store, revision: number | null, before: number, promise: string): void {
+  const isOrdered = info.capabilities['kv.orderedRevisions'];
+  expect(isOrdered ? revision! > before : revision !== null && revision !== before, promise);
 }
 
 /** Expects the call to fail with one of the codes, and returns the error for further checks. */

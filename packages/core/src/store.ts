@@ -331,7 +331,7 @@ function capabilitiesOf(engine: Engine): Capabilities {
   for (const domain of ['runs', 'kv', 'artifacts'] as const) if (engine[domain]) present.add(domain);
   present.add('payloadCodec');
   if (engine.tenancy) present.add('admin');
-  if (engine.kv) present.add('jobs');
+  if (engine.kv) present.add('jobs').add('kv.orderedRevisions');
   for (const part of AGENT_ENGINES) if (engine.agents?.[part]) present.add(part);
   for (const [capability, can] of Object.entries(engine.can)) if (can) present.add(capability as Capability);
   return Object.fromEntries(CAPABILITIES.map((it) => [it, present.has(it)])) as Record<Capability, boolean>;

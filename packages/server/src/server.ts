@@ -15,6 +15,8 @@ import { Holds } from './auth/holds.ts';
 import { withoutSystemTenant } from './auth/system-tenant.ts';
 import { type Authenticator, anonymous, isLoopback } from './auth.ts';
 import { openApiDocument } from './document.ts';
+import { FeedCursors } from './hiding/feed-cursors.ts';
+import { Secret } from './hiding/secret.ts';
 import { makeSafe, malformedRequestResponse, SafeResponse } from './http/safe-response.ts';
 import { Callers } from './limits/callers.ts';
 import { MemoryBudget } from './limits/memory-budget.ts';
@@ -30,7 +32,6 @@ import { ROUTES } from './routes/index.ts';
 import type { Services } from './routes/route.ts';
 import { SecurityLog } from './security-log.ts';
 import { documentationPages, inspectorPages } from './static.ts';
-import { FeedCursors } from './streams/feed-cursors.ts';
 import { Hub } from './streams/hub.ts';
 import { RunHints } from './streams/run-hints.ts';
 import { openTls, type ServerTls, type TlsFiles } from './tls.ts';
@@ -145,7 +146,9 @@ export function createServer(options: ServerOptions): TidemarkServer {
   let isClosing = false;
   const readiness = readinessOf(store);
   const notReady = async () => (isClosing ? 'The server is stopping' : readiness());
-  const cursors = new FeedCursors(auth.loopbackOnly ? null : store, options.acceptsOldCursors ?? false);
+  // Without auth, every caller is an operator.
+  const secret = auth.loopbackOnly ? null : new Secret(store);
+  const cursors = new FeedCursors(secret, options.acceptsOldCursors ?? false);
   // Without auth, callers cannot be distinguished, so there is nothing to count.
   const callers = auth.loopbackOnly ? null : new Callers(limits, (limit) => metrics.count('limited', { limit }));
   const services = {
@@ -153,6 +156,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
     shares,
     work: new Work(shares),
     cursors,
+    hidesRevisions: secret !== null,
     callers,
     metrics,
     limits,
@@ -171,7 +175,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
     security.note('credential_ended', null, { by: id, tenant: tenantId, reason: message, requests }),
   );
   const admission = new Admission({ auth, callers, shares, security, logger });
-  const views = new Views(withoutSystemTenant(store));
+  const views = new Views(withoutSystemTenant(store), secret);
   const application = new Application({
     routes: ROUTES,
     views,

@@ -1,15 +1,20 @@
 /** The views of tenants. Each is created once and kept, because a view has its own readers and caches. */
 import type { Store } from '@tidemark/core';
 import { LruMap } from '@tidemark/core/engine';
+import { withHiddenRevisions } from './hiding/revisions.ts';
+import type { Secret } from './hiding/secret.ts';
 
 const MOST_VIEWS = 1_000;
 
 export class Views {
   readonly #store: Store;
+  readonly #secret: Secret | null;
   readonly #views = new LruMap<string, Store>(MOST_VIEWS);
 
-  constructor(store: Store) {
+  /** `secret` is `null` if there are no tenants from whom the activity of others must be hidden. */
+  constructor(store: Store, secret: Secret | null) {
     this.#store = store;
+    this.#secret = secret;
   }
 
   /** Returns the view of a tenant, or the operator's view for `null`. */
@@ -17,7 +22,8 @@ export class Views {
     if (tenantId === null) return this.#store;
     const known = this.#views.get(tenantId);
     if (known) return known;
-    const view = this.#store.forTenant(tenantId);
+    const plain = this.#store.forTenant(tenantId);
+    const view = this.#secret ? withHiddenRevisions(plain, this.#secret) : plain;
     this.#views.set(tenantId, view);
     return view;
   }

@@ -189,6 +189,14 @@ export const BROKEN_KV: readonly BrokenStore[] = [
       }),
     };
   }),
+  broken('revision-falls', 'lowers the revision with each change', 'kv/revision-grows-and-never-repeats', () => ({
+    kv: (kv) => ({
+      async get(key, options) {
+        const record = await kv.get(key, options);
+        return record && { ...record, revision: Number.MAX_SAFE_INTEGER - record.revision };
+      },
+    }),
+  })),
   broken('resurrects', 'ignores ifExists', 'kv/if-exists-does-not-resurrect', () => ({
     kv: (kv) => ({
       setField: (key, field, value, { ifExists: _, ...options } = {}) => kv.setField(key, field, value, options),

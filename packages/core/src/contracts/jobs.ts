@@ -73,7 +73,7 @@ export interface Job extends JobRef {
   error?: string;
   paramsRef?: string;
   resultRef?: string;
-  /** The revision of the record, which increases with every change. */
+  /** The revision of the record, another number after every change. */
   revision: number;
 }
 

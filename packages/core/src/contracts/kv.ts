@@ -10,7 +10,10 @@ export interface KvRecord {
   fields: Record<string, Uint8Array>;
   /** The remaining time to live in milliseconds. Absent if the record does not expire. */
   ttl?: number;
-  /** Increases with every change of the record, and is never reused for the key. */
+  /**
+   * Another number after every change, and never one that the key had before. It increases where the store has the
+   * capability `kv.orderedRevisions`.
+   */
   revision: number;
   /** The names of the sealed fields. Absent if there are none. */
   sealed?: string[];

@@ -27,6 +27,7 @@ export const CAPABILITIES = /* @__PURE__ */ (() =>
     'kv',
     'kv.watch',
     'kv.atomicBatch',
+    'kv.orderedRevisions',
     'jobs',
     ...AGENT_PARTS,
     'sessions',
@@ -37,7 +38,8 @@ export const CAPABILITIES = /* @__PURE__ */ (() =>
   ] as const)();
 
 /**
- * A capability of a store. `payloadCodec`: payloads can be encoded by a codec, such as encryption. `reopen`: stored
+ * A capability of a store. `kv.orderedRevisions`: a change of a record gives it a higher revision than it ever had.
+ * Without it, a change gives it a different one. `payloadCodec`: payloads can be encoded by a codec, such as encryption. `reopen`: stored
  * data is still there when the store is opened again.
  */
 export type Capability = (typeof CAPABILITIES)[number];

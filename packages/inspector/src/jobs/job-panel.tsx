@@ -28,7 +28,7 @@ interface JobPanelProps {
 export function JobPanel({ name, tenant, shown, onChange }: JobPanelProps) {
   const { data, error, reload } = useResource('job', async (signal) => shown ?? getJob(name, tenant, signal));
   useEffect(() => {
-    if (shown && shown.revision >= (data.value?.revision ?? 0)) data.value = shown;
+    if (shown && shown.updatedAt >= (data.value?.updatedAt ?? 0)) data.value = shown;
     // The part of the board that is shown no longer contains the job.
     else if (!shown && data.value) reload();
   }, [shown]);

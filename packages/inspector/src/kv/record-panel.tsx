@@ -43,8 +43,8 @@ export function RecordPanel({ name, tenant, topic }: PanelProps) {
 
   const show = (record: WireRecord | null) => {
     const before = data.value?.record;
-    // A change may arrive twice, or after a response that already includes it.
-    if (before && record && record.revision <= before.revision) return;
+    // A change may arrive twice. If an older change arrives after a response, the newer change follows it.
+    if (before && record && record.revision === before.revision) return;
     changed.value = new Set(fieldsThatDiffer(before ?? null, record));
     data.value = knownNow(record);
     clearTimeout(timer.current);

@@ -13,6 +13,7 @@ import {
   type WriteMethod,
 } from '@tidemark/core';
 import { SYSTEM_TENANT } from '@tidemark/core/engine';
+import { around, storeWith } from '../store-parts.ts';
 
 export { SYSTEM_TENANT };
 /** The prefix of the ids of audit runs. It is needed because calls without a tenant find a run by its id alone. */
@@ -71,30 +72,16 @@ export function withoutSystemTenant(store: Store): Store {
   const runs = guarded(store.runs, RUN_WRITES);
   const admin = guarded(listedWithout(store.admin), ADMIN_CALLS);
   const artifacts = guarded(store.artifacts, ARTIFACT_CALLS);
-  return view(store, { runs, admin, kv: store.kv, jobs: store.jobs, agents: store.agents, artifacts });
-}
-
-type Domains = Pick<Store, 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts' | 'admin'>;
-
-function view(store: Store, domains: Domains): Store {
-  return {
-    ...domains,
-    get info() {
-      return store.info;
-    },
-    forTenant: (tenantId) =>
-      tenantId === SYSTEM_TENANT ? auditView(store.forTenant(tenantId)) : store.forTenant(tenantId),
-    ping: (options) => store.ping(options),
-    doctor: (options) => store.doctor(options),
-    close: () => store.close(),
-    [Symbol.asyncDispose]: () => store.close(),
-  };
+  const forTenant = (tenantId: string) =>
+    tenantId === SYSTEM_TENANT ? auditView(store.forTenant(tenantId)) : store.forTenant(tenantId);
+  const { kv, jobs, agents } = store;
+  return storeWith(store, { runs, admin, kv, jobs, agents, artifacts }, { forTenant });
 }
 
 function auditView(store: Store): Store {
   const nothing = (domain: object) => readOnly(domain, new Set());
   const { kv, jobs, agents, artifacts, admin } = store;
-  return view(store, {
+  return storeWith(store, {
     runs: readOnly(store.runs, RUN_READS) as Store['runs'],
     kv: nothing(kv) as Store['kv'],
     jobs: nothing(jobs) as Store['jobs'],
@@ -131,18 +118,6 @@ function guarded<T extends object>(domain: T, guards: Record<string, Guard>): T 
 /** Wraps a domain so that only the allowed calls remain. */
 function readOnly(domain: object, allowed: ReadonlySet<string>): object {
   return around(domain, (name) => (allowed.has(name) ? undefined : refuse));
-}
-
-function around<T extends object>(domain: T, replacementOf: (name: string) => Method | undefined): T {
-  const bound = new Map<string, unknown>();
-  return new Proxy(domain, {
-    get: (_, name) => {
-      const member: unknown = Reflect.get(domain, name, domain);
-      if (typeof name !== 'string' || typeof member !== 'function') return member;
-      if (!bound.has(name)) bound.set(name, replacementOf(name) ?? member.bind(domain));
-      return bound.get(name);
-    },
-  });
 }
 
 function refuseRun(args: unknown[]): unknown[] {

@@ -10,9 +10,9 @@ export function tagOf(number: number): string {
 export function matchOf(request: IncomingMessage): number | undefined {
   const tag = request.headers['if-match'];
   if (tag === undefined) return undefined;
-  const number = /^"(\d{1,15})"$/.exec(tag)?.[1];
-  if (number === undefined) throw invalidArgument('if-match', 'one number in double quotes, such as "17"', tag);
-  return Number(number);
+  const number = Number(/^"(\d{1,16})"$/.exec(tag)?.[1]);
+  if (Number.isSafeInteger(number)) return number;
+  throw invalidArgument('if-match', 'one number in double quotes, such as "17"', tag);
 }
 
 /** Whether the caller requires that the resource does not exist yet. */

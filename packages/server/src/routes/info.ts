@@ -2,6 +2,7 @@
 import { CONTRACT_VERSION, ERROR_CODES } from '@tidemark/core';
 import { WIRE_VERSION } from '@tidemark/wire';
 import { INFO_ROUTES } from '@tidemark/wire/routes';
+import { UNORDERED } from '../hiding/revisions.ts';
 import { ANSWERED, json } from '../http/answer.ts';
 import { Refusal } from '../http/refusal.ts';
 import { sendMetrics } from '../metrics.ts';
@@ -35,8 +36,12 @@ export const INFO_HANDLERS = bind(INFO_ROUTES, {
     response.writeHead(200, { ...head, 'referrer-policy': 'no-referrer' }).end(ERRORS_PAGE);
     return ANSWERED;
   },
-  'GET /v1/info': ({ store: { info } }) =>
-    json({ ...info, capabilities: { ...info.capabilities, ...LOCAL_ONLY }, wireVersion: WIRE_VERSION }),
+  'GET /v1/info': ({ store: { info }, services }) => {
+    // The views of an operator's client have the capabilities that the operator has read.
+    const unordered = services.hidesRevisions ? UNORDERED : {};
+    const capabilities = { ...info.capabilities, ...LOCAL_ONLY, ...unordered };
+    return json({ ...info, capabilities, wireVersion: WIRE_VERSION });
+  },
   'GET /v1/ping': async ({ store, options }) => json({ ok: await store.ping(options) }),
   'GET /v1/loops': ({ principal, services }) => {
     if (principal.tenantId !== null)

@@ -6,6 +6,7 @@ import type { BodyOf, Method, ParamsOf, QueryOf, RouteDeclaration, RouteName, Ro
 import type { Hold } from '../auth/holds.ts';
 import type { RouteScope } from '../auth/scopes.ts';
 import type { Principal } from '../auth.ts';
+import type { FeedCursors } from '../hiding/feed-cursors.ts';
 import type { ANSWERED, Answer } from '../http/answer.ts';
 import type { Callers } from '../limits/callers.ts';
 import type { MemoryBudget, MemoryLease } from '../limits/memory-budget.ts';
@@ -14,7 +15,6 @@ import type { Work } from '../limits/work.ts';
 import type { Limits } from '../limits.ts';
 import type { ServerLoops } from '../loops.ts';
 import type { Metrics } from '../metrics.ts';
-import type { FeedCursors } from '../streams/feed-cursors.ts';
 import type { Hub } from '../streams/hub.ts';
 
 /** Services shared by all calls. */
@@ -23,6 +23,8 @@ export interface Services {
   readonly shares: Shares;
   readonly work: Work;
   readonly cursors: FeedCursors;
+  /** Whether tenants see encrypted revisions, which are in no order. */
+  readonly hidesRevisions: boolean;
   /** Absent (`null`) without auth, because callers then cannot be distinguished. */
   readonly callers: Callers | null;
   readonly metrics: Metrics;

@@ -10,8 +10,8 @@ import {
 } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
 import { LIFE_MEMBER } from '@tidemark/wire';
+import type { CursorCipher, FeedCursors } from '../hiding/feed-cursors.ts';
 import { changeToWire } from '../http/record-values.ts';
-import type { CursorCipher, FeedCursors } from './feed-cursors.ts';
 import type { TopicName } from './hub.ts';
 import { PageSize } from './page-size.ts';
 import { Ring } from './ring.ts';

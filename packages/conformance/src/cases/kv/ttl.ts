@@ -1,5 +1,5 @@
 /** Time to live: in milliseconds, absolute once set, and expired everywhere from that millisecond (KV-2, KV-9). */
-import { expect, expectCode, expectEqual } from '../../expect.ts';
+import { expect, expectCode, expectEqual, expectNewRevision } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
 import { exactStopwatch, stopwatch } from '../stopwatch.ts';
@@ -216,7 +216,7 @@ export const TTL_CASES: readonly ConformanceCase[] = [
       const first = await bench.tenant.kv.put('k', { a: '1' }, { ttl: 60 });
       await bench.pass(60);
       const second = await bench.tenant.kv.put('k', { a: '1' });
-      expect(second.revision! > first.revision!, 'the new record has a different revision');
+      expectNewRevision(bench.store, second.revision, first.revision!, 'the new record has a different revision');
       const { swapped } = await bench.tenant.kv.swap('k', { expectedRevision: first.revision!, set: { a: 'stolen' } });
       expectEqual(swapped, false, 'a swap on the old revision fails');
     },

@@ -1,15 +1,11 @@
 /**
  * Feed cursors as tenants see them. An engine's cursor is a position among the events of all tenants. Encryption hides
- * how many events other tenants have. The key is in the store, so that all servers of the store can read each other's
- * cursors.
+ * how many events other tenants have.
  */
-import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { invalidArgument, type Store, TidemarkError, textOf } from '@tidemark/core';
-import { SYSTEM_TENANT } from '../auth/system-tenant.ts';
+import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto';
+import { invalidArgument, type TidemarkError } from '@tidemark/core';
+import type { Secret } from './secret.ts';
 
-const RECORD = 'server/cursor-key';
-const FIELD = 'key';
-const KEY_BYTES = 32;
 const IV_BYTES = 16;
 /** The length of a cursor is padded to a multiple of this, because it would otherwise reveal the number of digits. */
 const PAD_TO = 32;
@@ -25,36 +21,21 @@ export interface CursorCipher {
 const PLAIN: CursorCipher = { hide: (cursor) => cursor, show: (text) => text };
 
 export class FeedCursors {
-  readonly #store: Store | null;
+  readonly #secret: Secret | null;
   readonly #acceptsOld: boolean;
-  #secret: Promise<Buffer> | undefined;
 
-  /** `store` is `null` if there are no tenants from whom positions must be hidden. */
-  constructor(store: Store | null, acceptsOld: boolean) {
-    this.#store = store;
+  /** `secret` is `null` if there are no tenants from whom positions must be hidden. */
+  constructor(secret: Secret | null, acceptsOld: boolean) {
+    this.#secret = secret;
     this.#acceptsOld = acceptsOld;
   }
 
   /** Returns the cipher of a tenant. Operators see plain cursors. */
   async of(tenantId: string | null): Promise<CursorCipher> {
-    if (tenantId === null || this.#store === null) return PLAIN;
-    this.#secret ??= readSecret(this.#store).catch((error) => {
-      this.#secret = undefined;
-      throw error;
-    });
-    return new TenantCipher(await this.#secret, tenantId, this.#acceptsOld);
+    if (tenantId === null || this.#secret === null) return PLAIN;
+    const keyFor = (purpose: string) => this.#secret!.keyFor(purpose, tenantId);
+    return new TenantCipher(await keyFor('mac'), await keyFor('key'), this.#acceptsOld);
   }
-}
-
-/** Reads the key. The first server of a store creates the key; if another server was faster, its key is used. */
-async function readSecret(store: Store): Promise<Buffer> {
-  const { kv } = store.forTenant(SYSTEM_TENANT);
-  const made = { [FIELD]: randomBytes(KEY_BYTES).toString('base64') };
-  const there = await kv.get(RECORD);
-  const { record } = there ? { record: there } : await kv.swap(RECORD, { expectedRevision: 0, set: made });
-  const secret = Buffer.from(textOf(record?.fields[FIELD]) ?? '', 'base64');
-  if (secret.length === KEY_BYTES) return secret;
-  throw new TidemarkError('STORAGE_ERROR', 'The key of feed cursors is not one that Tidemark wrote');
 }
 
 /**
@@ -66,9 +47,9 @@ class TenantCipher implements CursorCipher {
   readonly #key: Buffer;
   readonly #acceptsOld: boolean;
 
-  constructor(secret: Buffer, tenantId: string, acceptsOld: boolean) {
-    this.#mac = createHmac('sha256', secret).update(`mac ${tenantId}`).digest();
-    this.#key = createHmac('sha256', secret).update(`key ${tenantId}`).digest();
+  constructor(mac: Buffer, key: Buffer, acceptsOld: boolean) {
+    this.#mac = mac;
+    this.#key = key;
     this.#acceptsOld = acceptsOld;
   }
 
