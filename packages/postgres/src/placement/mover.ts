@@ -333,6 +333,10 @@ async function raiseSequences(from: PlacedServer, to: PlacedServer): Promise<voi
   const [old, now] = [await read(from), await read(to)];
   for (const [name, last] of old) {
     if (OWN_SEQUENCES.includes(name) || last <= (now.get(name) ?? 0)) continue;
-    await to.pool.query(to.dialect.script(`SELECT setval('@${name}', ${last + SEQUENCE_MARGIN})`));
+    const enough = last + SEQUENCE_MARGIN;
+    // Looks again in the statement itself: after a stall, the new server may have issued higher numbers.
+    await to.pool.query(
+      to.dialect.script(`SELECT setval('@${name}', ${enough}) FROM @${name} WHERE last_value < ${enough}`),
+    );
   }
 }
