@@ -1,4 +1,8 @@
-/** PostgreSQL: the CPU of our process per event when tenants are on one, two and four servers. */
+/**
+ * PostgreSQL: the CPU of our process per event when tenants are on one, two and four servers. Every server has the same
+ * number of callers, because callers that are spread over more servers form smaller groups, which cost more per event
+ * with any number of processes.
+ */
 import { cpuUsage } from 'node:process';
 import type { Store } from '@tidemark/core';
 import { type PostgresOptions, postgresStore } from '@tidemark/postgres';
@@ -8,7 +12,7 @@ import { atMost, type Figure, median } from './measure.ts';
 
 const COUNTS = [1, 2, 4];
 const TENANTS = 64;
-const CALLERS = 64;
+const CALLERS_PER_SERVER = 64;
 const ROUND = 12_800;
 const ROUNDS = 7;
 /** CPU per event with several servers, compared with one. */
@@ -55,7 +59,7 @@ export async function benchPlaced(report: (line: string) => void, quick: boolean
         const events = makeEvents(quick ? ROUND / 4 : ROUND, (index) => `run-${round}-${index % 1_000}`).map(
           (event, index) => ({ ...event, tenantId: `tenant-${index % TENANTS}` }),
         );
-        const append = await cpuPer(() => appendAll((event) => store.runs.appendEvent(event), events, CALLERS));
+        const append = await cpuPer(() => appendAll((event) => store.runs.appendEvent(event), events, CALLERS_PER_SERVER * COUNTS[at]!));
         const feed = await cpuPer(async () => {
           const [read, next] = await readFeed(store, cursors[at]);
           cursors[at] = next;
