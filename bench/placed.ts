@@ -1,7 +1,7 @@
 /**
- * PostgreSQL: the CPU of our process per event when tenants are on one, two and four servers. Every server has the same
- * number of callers, because callers that are spread over more servers form smaller groups, which cost more per event
- * with any number of processes.
+ * PostgreSQL: the CPU of our process per event when tenants are on one, two and four servers. Each caller works for the
+ * tenants of one server, and every server has as many callers. Callers that are spread over more servers form smaller
+ * groups, which would cost more per event without any placement.
  */
 import { cpuUsage } from 'node:process';
 import type { Store } from '@tidemark/core';
@@ -56,10 +56,19 @@ export async function benchPlaced(report: (line: string) => void, quick: boolean
     const cursors: (string | undefined)[] = COUNTS.map(() => undefined);
     for (let round = 0; round <= (quick ? 2 : ROUNDS); round++) {
       for (const [at, store] of stores.entries()) {
+        const count = COUNTS[at]!;
         const events = makeEvents(quick ? ROUND / 4 : ROUND, (index) => `run-${round}-${index % 1_000}`).map(
           (event, index) => ({ ...event, tenantId: `tenant-${index % TENANTS}` }),
         );
-        const append = await cpuPer(() => appendAll((event) => store.runs.appendEvent(event), events, CALLERS_PER_SERVER * COUNTS[at]!));
+        const perServer = Array.from({ length: count }, (_, server) =>
+          events.filter(({ tenantId }) => serverOf(tenantId, count) === server),
+        );
+        const append = await cpuPer(async () => {
+          const appends = perServer.map((some) =>
+            appendAll((event) => store.runs.appendEvent(event), some, CALLERS_PER_SERVER),
+          );
+          return (await Promise.all(appends)).reduce((sum, it) => sum + it, 0);
+        });
         const feed = await cpuPer(async () => {
           const [read, next] = await readFeed(store, cursors[at]);
           cursors[at] = next;
@@ -89,9 +98,22 @@ export async function benchPlaced(report: (line: string) => void, quick: boolean
   }
 }
 
+/** Returns the number of the server on which a tenant is placed, from 0. */
+function serverOf(tenantId: string, count: number): number {
+  return Number(tenantId.split('-')[1]) % count;
+}
+
+function nameOf(server: number): string {
+  return server === 0 ? 'main' : `server-${server + 1}`;
+}
+
 /** Opens a store with a schema of its own. One server is opened without `servers`. */
 function openOn([url, ...others]: string[], count: number): Promise<Store> {
   const options: PostgresOptions = { url: url!, schema: `placed_${count}` };
   if (others.length === 0) return postgresStore(options);
-  return postgresStore({ ...options, servers: Object.fromEntries(others.map((it, at) => [`server-${at + 2}`, it])) });
+  return postgresStore({
+    ...options,
+    servers: Object.fromEntries(others.map((it, at) => [nameOf(at + 1), it])),
+    placement: (tenantId) => nameOf(serverOf(tenantId, count)),
+  });
 }

@@ -37,6 +37,11 @@ export class Placements {
     return this.#holds() ? this.#homes.peek(tenantId) : undefined;
   }
 
+  /** Whether it is known without asking that a tenant is still at home there. */
+  holdsFor(tenantId: string, home: Home): boolean {
+    return this.#homes.peek(tenantId) === home && !this.#switching.has(tenantId) && this.#holds();
+  }
+
   /** Returns the home of a tenant. If it has none, places it with `toWrite`, and otherwise returns version 0. */
   async homeOf(tenantId: string, toWrite: boolean): Promise<Home> {
     if (!this.#holds()) await this.refresh();

@@ -77,11 +77,7 @@ export function routedRuns(routes: Routes, feed: MergedFeed, canListByUpdate: bo
     append(appends, options) {
       if (options.transaction !== undefined) return Promise.reject(noTransactions());
       return outcomesOf(appends, (append) =>
-        routes.write(append.run.tenantId, options, async ({ runs }) => {
-          const [outcome] = await runs.append([append], options);
-          if (outcome instanceof Error) throw outcome;
-          return outcome!;
-        }),
+        routes.write(append.run.tenantId, options, ({ runs }) => runs.append([append], options).then(onlyOutcome)),
       );
     },
     fetch: (run, afterSeq, limit, call) => read(run, call, (it) => it.fetch(run, afterSeq, limit, call)),
@@ -132,6 +128,11 @@ export function routedRuns(routes: Routes, feed: MergedFeed, canListByUpdate: bo
     runs.listByUpdate = (query, call, onDamaged) =>
       listed(query, call, onDamaged, 'updatedAt', ({ runs }, some, note) => runs.listByUpdate!(some, call, note));
   return runs;
+}
+
+function onlyOutcome<T>([outcome]: readonly (T | Error)[]): T {
+  if (outcome instanceof Error) throw outcome;
+  return outcome!;
 }
 
 function noTransactions(): TidemarkError {

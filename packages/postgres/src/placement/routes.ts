@@ -25,6 +25,13 @@ export interface MemberView {
 
 const MOST_TRIES = 5;
 
+/** A call that ended on the server where its tenant was. */
+interface Attempt<T> {
+  home: Home;
+  result: T | undefined;
+  failure: unknown;
+}
+
 export class Routes {
   readonly members: readonly Member[];
   readonly placements: Placements;
@@ -61,15 +68,31 @@ export class Routes {
     return this.#run(tenantId, true, call, op);
   }
 
-  async #run<T>(tenantId: string, isWrite: boolean, call: EngineCall, op: (member: Member) => Promise<T>): Promise<T> {
+  /** Not an async function, because every call passes through it and the lease nearly always holds. */
+  #run<T>(tenantId: string, isWrite: boolean, call: EngineCall, op: (member: Member) => Promise<T>): Promise<T> {
+    const home = this.placements.known(tenantId);
+    const member = home && this.#byOrdinal.get(home.server);
+    if (!member) return this.#runCarefully(tenantId, isWrite, call, op, null);
+    return op(member).then(
+      (result) =>
+        this.placements.holdsFor(tenantId, home)
+          ? result
+          : this.#runCarefully(tenantId, isWrite, call, op, { home, result, failure: undefined }),
+      (failure: unknown) => this.#runCarefully(tenantId, isWrite, call, op, { home, result: undefined, failure }),
+    );
+  }
+
+  /** Runs a call until an answer is confirmed. `ended` is the first attempt, if there was one. */
+  async #runCarefully<T>(
+    tenantId: string,
+    isWrite: boolean,
+    call: EngineCall,
+    op: (member: Member) => Promise<T>,
+    ended: Attempt<T> | null,
+  ): Promise<T> {
     for (let tries = 1; ; tries++) {
-      const home = this.placements.known(tenantId) ?? (await this.placements.homeOf(tenantId, isWrite));
-      let [result, failure]: [T | undefined, unknown] = [undefined, undefined];
-      try {
-        result = await op(this.member(home.server));
-      } catch (error) {
-        failure = error;
-      }
+      const { home, result, failure } = ended ?? (await this.#attempt(tenantId, isWrite, op));
+      ended = null;
       if (failure === undefined || !(await this.isAway(failure, tenantId, home))) {
         if (await this.#wasHome(tenantId, home, isWrite)) {
           if (failure !== undefined) throw failure;
@@ -78,6 +101,15 @@ export class Routes {
       }
       if (tries === MOST_TRIES) throw failure ?? onItsWay(tenantId);
       delete call.phase;
+    }
+  }
+
+  async #attempt<T>(tenantId: string, isWrite: boolean, op: (member: Member) => Promise<T>): Promise<Attempt<T>> {
+    const home = await this.placements.homeOf(tenantId, isWrite);
+    try {
+      return { home, result: await op(this.member(home.server)), failure: undefined };
+    } catch (failure) {
+      return { home, result: undefined, failure };
     }
   }
 
