@@ -14,14 +14,8 @@ import {
 import { type KvStore, type Store, textOf } from '@tidemark/core';
 import { type Frame, LruMap, sameJson } from '@tidemark/core/adapters';
 import { BlobCache } from './blob-cache.ts';
-import { type BlobPart, type Blobs, blobId, blobRefsOf, encodeBlob, missingBlob } from './blobs.ts';
-import {
-  type ChannelRef,
-  type CheckpointFields,
-  type CheckpointRecord,
-  encodeCheckpoint,
-  PRESENCE_FIELD,
-} from './checkpoint-record.ts';
+import { type BlobRecord, type Blobs, encodeLargeBlob, missingBlob } from './blobs.ts';
+import { BODY_FIELD, type ChannelRef, type CheckpointRecord, encodeCheckpoint } from './checkpoint-record.ts';
 import { branchOf, checkpointIdOf, configOf, namespaceOf, threadOf } from './config.ts';
 import { type Encoding, encodingOf } from './encoding.ts';
 import { claimHead, conflict, FENCED_FIELD, readFenced } from './fence.ts';
@@ -35,9 +29,12 @@ import {
 } from './history.ts';
 import { type Branch, branchPrefix, CHECKPOINTS, checkpointKey, writesKey } from './keys.ts';
 import { indexOfWrite, type StoredWrite, storeWrites } from './pending-writes.ts';
-import { deleteThread, type Pruned, type PruneOptions, pruneThread } from './prune.ts';
+import { type Pruned, type PruneOptions, pruneThread } from './prune.ts';
 import { refuse } from './refuse.ts';
+import { sharedRefsOf } from './stored-values.ts';
+import { deleteThread } from './sweep.ts';
 import { TupleReader } from './tuples.ts';
+import { ValueWriter } from './value-writer.ts';
 
 /** Options of `TidemarkSaver`. */
 export interface TidemarkSaverOptions {
@@ -53,8 +50,6 @@ export interface TidemarkSaverOptions {
   serde?: SerializerProtocol;
 }
 
-/** Channel values above this size become blobs, which later checkpoints share. */
-const INLINE_BYTES = 1024;
 /** Pending writes above this size become blobs, because a field of every engine has room for this size only. */
 const INLINE_WRITE_BYTES = 128 * 1024;
 const REMEMBERED_CHECKPOINTS = 1_000;
@@ -80,7 +75,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   readonly #encoding: Encoding;
   readonly #isFenced: boolean;
   readonly #canBatch: boolean;
-  readonly #blobs = new BlobCache();
+  readonly #values = new BlobCache();
   /**
    * The channels of checkpoints that this process has stored or read. A stored checkpoint never changes, so this cache
    * is never out of date.
@@ -110,10 +105,12 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     const isLatestOfFenced = this.#isFenced && id === undefined;
     const stored = await (isLatestOfFenced ? readFenced(this.#kv, branch) : readCheckpoint(this.#kv, branch, id));
     if (stored === null) return undefined;
-    const known = this.#blobs.find(branch, blobRefsOf(stored));
-    const { tuple, blobs } = await this.#tuples.read(stored, known);
-    for (const [name, frame] of blobs) this.#blobs.set(branch, name, frame);
-    if (tuple !== null) return tuple;
+    const known = this.#values.find(branch, sharedRefsOf(stored));
+    const read = await this.#tuples.read(stored, known);
+    if (read.tuple !== null) {
+      this.#remember(stored, known, read.values);
+      return read.tuple;
+    }
     // The values of a checkpoint are missing if the checkpoint is being deleted, or if it is damaged. Reading it again
     // shows which.
     const again = await readCheckpoint(this.#kv, branch, stored.record.id);
@@ -134,16 +131,16 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     let left = limit ?? Number.POSITIVE_INFINITY;
     const thread = threadOf(config);
     for await (const each of thread === undefined ? readThreads(this.#kv) : [thread]) {
-      let values: Blobs = new Map();
+      let known: Blobs = new Map();
       for await (const stored of newestFirst(await this.#historiesOf(each, namespaceOf(config), range))) {
         if (left <= 0) return;
         if (filter && !(await this.#matches(stored.record.metadata, filter))) continue;
-        // Consecutive checkpoints share most of their values, so the values of the previous checkpoint are passed on.
-        const { tuple, blobs } = await this.#tuples.read(stored, values);
-        values = blobs;
-        if (tuple === null) continue;
+        // Consecutive checkpoints share most of their values and blobs, so those of the previous checkpoint are passed on.
+        const read = await this.#tuples.read(stored, known);
+        if (read.tuple === null) continue;
+        known = new Map([...read.values, ...read.blobs]);
         left -= 1;
-        yield tuple;
+        yield read.tuple;
       }
     }
   }
@@ -166,7 +163,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     const isShared = await this.#store(branch, parentId, checkpoint, metadata, newVersions, inherited);
     // The parent may have been pruned after its channels were read and before this checkpoint was stored. If the parent
     // still exists, its values are safe, because pruning reads the checkpoints again before it deletes blobs.
-    if (isShared && (await this.#kv.getField(checkpointKey(branch, parentId!), PRESENCE_FIELD)) === null) {
+    if (isShared && (await this.#kv.getField(checkpointKey(branch, parentId!), BODY_FIELD)) === null) {
       this.#channels.delete(memoryKey(branch, parentId!));
       await this.#store(branch, parentId, checkpoint, metadata, newVersions, undefined);
     }
@@ -183,20 +180,19 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     const branch = branchOf(config);
     const id = checkpointIdOf(config);
     if (id === undefined) throw refuse('configurable.checkpoint_id', 'is required to store writes');
-    const parts: BlobPart[] = [];
+    const records: BlobRecord[] = [];
     const stored: StoredWrite[] = [];
     for (const [position, [channel, value]] of writes.entries()) {
       const index = indexOfWrite(channel, position);
       const frame = await this.#dump(value);
       const isLarge = frame.bytes.length > INLINE_WRITE_BYTES;
-      // The random part distinguishes the bytes of the write that is kept from the bytes of a write that is skipped.
-      const name = `w ${taskId} ${index} ${crypto.randomUUID()}`;
-      const blob = isLarge ? encodeBlob(branch, id, name, frame, this.#encoding) : null;
-      if (blob) parts.push(...blob.parts);
+      // The blob of a write that is kept and that of one that is skipped have different names.
+      const blob = isLarge ? encodeLargeBlob(branch, id, `w ${taskId} ${index}`, frame, this.#encoding) : null;
+      if (blob) records.push(...blob.records);
       const inline = isLarge ? { type: frame.type, bytes: new Uint8Array() } : frame;
       stored.push({ task: taskId, index, channel, value: inline, blob: blob?.ref ?? null });
     }
-    await this.#putParts(parts);
+    await this.#putBlobs(records);
     await storeWrites(this.#kv, writesKey(branch, id, taskId), stored, this.#encoding);
   }
 
@@ -239,9 +235,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   ): Promise<boolean> {
     const { channel_values: values, ...rest } = copyCheckpoint(checkpoint);
     const channels = new Map<string, ChannelRef>();
-    const inline: Frame[] = [];
-    const parts: BlobPart[] = [];
-    let isShared = false;
+    const writer = new ValueWriter(this.#kv, branch, checkpoint.id, this.#encoding, this.#values);
     for (const [name, value] of Object.entries(values)) {
       // The first checkpoint of a thread has only the channels listed as changed.
       if (value === undefined || (parentId === null && !(name in newVersions))) continue;
@@ -249,18 +243,9 @@ export class TidemarkSaver extends BaseCheckpointSaver {
       const before = inherited?.get(name);
       const isSame = before !== undefined && version !== null && before.version === version && !(name in newVersions);
       if (isSame && typeof before.value !== 'number') {
-        channels.set(name, before);
-        isShared = true;
-        continue;
-      }
-      const frame = await this.#dump(value);
-      if (frame.bytes.length <= INLINE_BYTES) {
-        channels.set(name, { version, value: inline.push(frame) - 1 });
+        channels.set(name, { version, value: writer.keep(before.value) });
       } else {
-        const blob = encodeBlob(branch, checkpoint.id, `c ${name}`, frame, this.#encoding);
-        parts.push(...blob.parts);
-        channels.set(name, { version, value: blob.ref });
-        this.#blobs.set(branch, blobId(blob.ref), frame);
+        channels.set(name, { version, value: await writer.add(name, await this.#dump(value), before?.value) });
       }
     }
     const record = {
@@ -271,42 +256,45 @@ export class TidemarkSaver extends BaseCheckpointSaver {
       channels,
       checkpoint: await this.#dump(rest),
       metadata: await this.#dump(metadata),
-      values: inline,
+      values: writer.frames,
     };
-    const fields = encodeCheckpoint(record, this.#encoding);
-    if (!(await this.#putTogether(branch, record, fields, parts))) {
-      await this.#putParts(parts);
+    const fields = Object.assign(writer.fields, encodeCheckpoint(record, this.#encoding));
+    if (!(await this.#putTogether(branch, record, fields, writer.records))) {
+      await this.#putBlobs(writer.records);
       await this.#putCheckpoint(branch, record, fields);
     }
     this.#channels.set(memoryKey(branch, checkpoint.id), channels);
-    return isShared;
+    return writer.isShared;
   }
 
-  /** Stores a checkpoint and its large values in one step, if they fit into one. Returns whether they do. */
+  /** Stores a checkpoint and its large blobs in one step, if they fit into one. Returns whether they do. */
   async #putTogether(
     branch: Branch,
     { id, parentId }: CheckpointRecord,
-    fields: CheckpointFields,
-    parts: readonly BlobPart[],
+    fields: Record<string, Uint8Array>,
+    blobs: readonly BlobRecord[],
   ): Promise<boolean> {
-    const bytes = [{ fields }, ...parts].reduce((sum, part) => sum + sizeOf(part.fields), 0);
-    if (!this.#canBatch || parts.length === 0 || parts.length >= BATCH_RECORDS || bytes > BATCH_BYTES) return false;
+    const bytes = [{ fields }, ...blobs].reduce((sum, it) => sum + sizeOf(it.fields), 0);
+    if (!this.#canBatch || blobs.length === 0 || blobs.length >= BATCH_RECORDS || bytes > BATCH_BYTES) return false;
     const { sealed } = this.#encoding;
-    const key = checkpointKey(branch, id);
+    const expected = this.#isFenced ? { expected: { [FENCED_FIELD]: null } } : {};
     const result = await this.#kv.batch([
-      ...parts.map((part) => ({ op: 'put' as const, ...part, sealed })),
-      this.#isFenced
-        ? { op: 'setFields', key, fields, sealed, expected: { [FENCED_FIELD]: null } }
-        : { op: 'put', key, fields, sealed },
+      ...blobs.map((blob) => ({ op: 'put' as const, ...blob, sealed })),
+      { op: 'setFields', key: checkpointKey(branch, id), fields, sealed, ...expected },
     ]);
     if (!result.written) throw conflict(branch, parentId, textOf(result.unmet.record?.fields[FENCED_FIELD]));
     return true;
   }
 
-  async #putCheckpoint(branch: Branch, { id, parentId }: CheckpointRecord, fields: CheckpointFields): Promise<void> {
+  /** Keeps the blobs of a checkpoint that had the same id: other checkpoints may need them. */
+  async #putCheckpoint(
+    branch: Branch,
+    { id, parentId }: CheckpointRecord,
+    fields: Record<string, Uint8Array>,
+  ): Promise<void> {
     const { sealed } = this.#encoding;
     if (!this.#isFenced) {
-      await this.#kv.put(checkpointKey(branch, id), fields, { sealed });
+      await this.#kv.setFields(checkpointKey(branch, id), fields, { sealed });
       return;
     }
     const change = { expected: { [FENCED_FIELD]: null }, set: fields, sealed };
@@ -314,8 +302,15 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     if (!swapped) throw conflict(branch, parentId, textOf(record?.fields[FENCED_FIELD]));
   }
 
-  async #putParts(parts: readonly BlobPart[]): Promise<void> {
-    await Promise.all(parts.map(({ key, fields }) => this.#kv.put(key, fields, { sealed: this.#encoding.sealed })));
+  async #putBlobs(blobs: readonly BlobRecord[]): Promise<void> {
+    await Promise.all(blobs.map(({ key, fields }) => this.#kv.put(key, fields, { sealed: this.#encoding.sealed })));
+  }
+
+  /** Remembers what later calls need of a checkpoint that was read. */
+  #remember({ record }: StoredCheckpoint, known: Blobs, values: Blobs): void {
+    const key = memoryKey(record.branch, record.id);
+    if (!this.#channels.has(key)) this.#channels.set(key, record.channels);
+    for (const [id, frame] of values) if (!known.has(id)) this.#values.set(record.branch, id, frame);
   }
 
   async #channelsOf(branch: Branch, id: string): Promise<ReadonlyMap<string, ChannelRef> | undefined> {

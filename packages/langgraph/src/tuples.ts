@@ -10,14 +10,15 @@ import {
 } from '@langchain/langgraph-checkpoint';
 import type { KvStore } from '@tidemark/core';
 import type { Frame } from '@tidemark/core/adapters';
-import { type Blobs, blobId, missingBlob, readBlobs } from './blobs.ts';
-import type { BlobRef } from './checkpoint-record.ts';
+import { type Blobs, missingBlob, readBlobs } from './blobs.ts';
 import { configOf } from './config.ts';
 import { readCheckpoint, type StoredCheckpoint } from './history.ts';
 import type { Branch } from './keys.ts';
+import { readValues } from './stored-values.ts';
+import { blobId, valueId } from './value-refs.ts';
 
-/** A tuple, or the name of a missing value. `blobs` contains the values that were read. */
-export type TupleRead = { blobs: Blobs } & ({ tuple: CheckpointTuple } | { tuple: null; missing: string });
+/** A tuple with its values and the blobs that were read for them, or the name of a missing value. */
+export type TupleRead = { tuple: CheckpointTuple; values: Blobs; blobs: Blobs } | { tuple: null; missing: string };
 
 /** Property attributes with which a channel named `__proto__` becomes an ordinary member. */
 const OWN = { writable: true, enumerable: true, configurable: true } as const;
@@ -31,37 +32,25 @@ export class TupleReader {
     this.#serde = serde;
   }
 
-  /** Reads the values of a checkpoint. Does not read the values in `known` again. */
+  /** Reads the values of a checkpoint, except those in `known`. */
   async read(stored: StoredCheckpoint, known: Blobs = new Map()): Promise<TupleRead> {
-    const { record, writes } = stored;
-    const named = new Map<string, BlobRef>();
-    for (const [name, { value }] of record.channels) if (typeof value !== 'number') named.set(name, value);
-    for (const [at, { blob }] of writes.entries()) if (blob !== null) named.set(`write ${at}`, blob);
-    const blobs = new Map<string, Frame>();
-    for (const ref of named.values()) {
-      const frame = known.get(blobId(ref));
-      if (frame !== undefined) blobs.set(blobId(ref), frame);
-    }
-    const unread = [...named.values()].filter((ref) => !blobs.has(blobId(ref)));
-    if (unread.length > 0) {
-      for (const [id, frame] of await readBlobs(this.#kv, record.branch, unread)) blobs.set(id, frame);
-    }
-    for (const [name, ref] of named) if (!blobs.has(blobId(ref))) return { tuple: null, missing: name, blobs };
-    return { tuple: await this.#tupleOf(stored, blobs), blobs };
+    const { values, blobs, missing } = await readValues(this.#kv, stored, known);
+    if (missing !== null) return { tuple: null, missing };
+    return { tuple: await this.#tupleOf(stored, values), values, blobs };
   }
 
-  async #tupleOf({ record, writes }: StoredCheckpoint, blobs: Blobs): Promise<CheckpointTuple> {
+  async #tupleOf({ record, writes }: StoredCheckpoint, values: Blobs): Promise<CheckpointTuple> {
     const { branch, id, parentId } = record;
     const checkpoint = (await this.#load(record.checkpoint)) as Checkpoint;
     checkpoint.channel_values = {};
     for (const [name, { value }] of record.channels) {
-      const frame = typeof value === 'number' ? record.values[value]! : blobs.get(blobId(value))!;
+      const frame = typeof value === 'number' ? record.values[value]! : values.get(valueId(value))!;
       Object.defineProperty(checkpoint.channel_values, name, { ...OWN, value: await this.#load(frame) });
     }
     if (checkpoint.v < 4 && parentId !== null) await this.#addPendingSends(checkpoint, branch, parentId);
     const pendingWrites: CheckpointPendingWrite[] = [];
     for (const { task, channel, value, blob } of writes) {
-      pendingWrites.push([task, channel, await this.#load(blob === null ? value : blobs.get(blobId(blob))!)]);
+      pendingWrites.push([task, channel, await this.#load(blob === null ? value : values.get(valueId(blob))!)]);
     }
     return {
       config: configOf(branch, id),

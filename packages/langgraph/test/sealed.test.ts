@@ -9,19 +9,20 @@ const THREAD = { configurable: { thread_id: 'chat-7' } };
 const SECRETS = [
   'inline-secret',
   'blob-secret',
+  'large-blob-secret',
   'write-secret',
   'large-write-secret',
   'metadata-secret',
   'memory-secret',
   'large-memory-secret',
 ];
-const [inline, blob, written, largeWrite, metadata, memory, largeMemory] = SECRETS as [string, ...string[]];
+const [inline, blob, largeBlob, written, largeWrite, metadata, memory, largeMemory] = SECRETS as [string, ...string[]];
 const long = (text: string | undefined, size: number) => `${text} ${'x'.repeat(size)}`;
 
 testSealing(SECRETS, async (store) => {
   const saver = new TidemarkSaver(store);
-  const values = { short: inline, text: long(blob, 5_000) };
-  const versions = { short: 1, text: 1 };
+  const values = { short: inline, text: long(blob, 5_000), large: long(largeBlob, 20_000) };
+  const versions = { short: 1, text: 1, large: 1 };
   const checkpoint: Checkpoint = {
     ...emptyCheckpoint(),
     id: uuid6(1),
@@ -62,7 +63,7 @@ it('reads a thread that was begun before the store encrypted', async () => {
   await after.put(config, { ...second, channel_versions: { a: 1, b: 2 } }, about, { b: 2 });
   expect((await after.getTuple(THREAD))!.checkpoint.channel_values).toEqual(second.channel_values);
   const { items } = await store.kv.scanPage('tidemark.langgraph.', { limit: 10 });
-  expect(items.map(({ record }) => (record.sealed ?? []).length > 0)).toEqual([false, false, true]);
+  expect(items.map(({ record }) => (record.sealed ?? []).length > 0)).toEqual([false, true]);
   await after.prune({ threadId: 'chat-7', keep: 1 });
   expect((await after.getTuple(THREAD))!.checkpoint.channel_values).toEqual(second.channel_values);
 });

@@ -1,0 +1,120 @@
+/**
+ * Divides a new version of a value into pieces that are stored already and bytes to store. Some stored pieces are
+ * stored again, so that a value never needs many blobs, nor blobs of which it uses little.
+ */
+import { type Match, matchesOf } from './difference.ts';
+import { type BlobRef, isPieced, type Piece, type SharedRef } from './value-refs.ts';
+
+/** If a value needs more blobs than this, the smallest ones are merged until `MERGED_BLOBS` are left. */
+const MAX_BLOBS = 16;
+const MERGED_BLOBS = 8;
+const MAX_PIECES = 64;
+/** A reference to a shorter piece costs about as much as the piece. */
+const LEAST_PIECE = 64;
+/** The least share of a blob that a value must use. It bounds what pruning keeps. */
+const LEAST_USED = 1 / 2;
+/** The least share of the new version that must be stored already. */
+const LEAST_SHARED = 1 / 4;
+
+/** Bytes of the new version. Without a piece, they must be stored. */
+export interface Part {
+  piece: Piece | null;
+  at: number;
+  length: number;
+}
+
+/**
+ * Returns the parts of the new version, in order, or `null` if it has too little in common with the old version. `ref`
+ * says where the old version is stored.
+ */
+export function partsOfNext(ref: SharedRef, old: Uint8Array, next: Uint8Array): Part[] | null {
+  const pieces = isPieced(ref) ? ref.pieces : [wholeOf(ref, old.length)];
+  const found = matchesOf(bufferOf(old), bufferOf(next));
+  const parts = withFewBlobs(withoutWaste(partsIn(pieces, found, next.length)));
+  const shared = parts.reduce((sum, { piece, length }) => (piece === null ? sum : sum + length), 0);
+  return parts.length > MAX_PIECES || shared < next.length * LEAST_SHARED ? null : parts;
+}
+
+/** Returns a blob as one piece. Its size is not in references of earlier versions. */
+function wholeOf([checkpointId, name, records]: BlobRef, length: number): Piece {
+  return { blob: [checkpointId, name, records, length], from: 0, length };
+}
+
+/** Describes the new version by the pieces of the old one that the matches cover, and by what is between them. */
+function partsIn(pieces: readonly Piece[], found: readonly Match[], size: number): Part[] {
+  const parts: Part[] = [];
+  let at = 0;
+  for (const match of found) {
+    add(parts, { piece: null, at, length: match.at - at });
+    let start = 0;
+    for (const { blob, from, length } of pieces) {
+      const [first, end] = [Math.max(start, match.from), Math.min(start + length, match.from + match.length)];
+      if (end > first) {
+        const piece = { blob, from: from + first - start, length: end - first };
+        add(parts, { piece, at: match.at + first - match.from, length: end - first });
+      }
+      start += length;
+    }
+    at = match.at + match.length;
+  }
+  add(parts, { piece: null, at, length: size - at });
+  return parts;
+}
+
+/** Adds a part, or extends the last one by it. */
+function add(parts: Part[], { piece, at, length }: Part): void {
+  if (length === 0) return;
+  const last = parts.at(-1);
+  const stored = length < LEAST_PIECE ? null : piece;
+  const isNext =
+    last !== undefined &&
+    (stored === null || last.piece === null
+      ? stored === last.piece
+      : stored.blob === last.piece.blob && stored.from === last.piece.from + last.piece.length);
+  if (!isNext) {
+    parts.push({ piece: stored, at, length });
+    return;
+  }
+  const piecesLength = last.length + length;
+  parts[parts.length - 1] = {
+    piece: last.piece && { ...last.piece, length: piecesLength },
+    at: last.at,
+    length: piecesLength,
+  };
+}
+
+/** Stores pieces again if little of their blob is used. */
+function withoutWaste(parts: Part[]): Part[] {
+  const used = usedOf(parts);
+  const isWaste = (blob: BlobRef) => used.get(blob)! < (blob[3] ?? 0) * LEAST_USED;
+  return [...used.keys()].some(isWaste) ? withoutPieces(parts, ({ blob }) => isWaste(blob)) : parts;
+}
+
+/** Stores the pieces of the smallest blobs again if there are too many blobs. */
+function withFewBlobs(parts: Part[]): Part[] {
+  const used = [...usedOf(parts)];
+  if (used.length < MAX_BLOBS) return parts;
+  used.sort(([, a], [, b]) => a - b);
+  const merged = new Set(used.slice(0, used.length - MERGED_BLOBS).map(([blob]) => blob));
+  return withoutPieces(parts, ({ blob }) => merged.has(blob));
+}
+
+function withoutPieces(parts: readonly Part[], isStoredAgain: (piece: Piece) => boolean): Part[] {
+  const left: Part[] = [];
+  for (const part of parts)
+    add(left, part.piece !== null && isStoredAgain(part.piece) ? { ...part, piece: null } : part);
+  return left;
+}
+
+/** Returns how many bytes of each blob the parts use. The pieces of a value have one object per blob. */
+function usedOf(parts: readonly Part[]): Map<BlobRef, number> {
+  const used = new Map<BlobRef, number>();
+  for (const { piece } of parts) {
+    if (piece !== null) used.set(piece.blob, (used.get(piece.blob) ?? 0) + piece.length);
+  }
+  return used;
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
