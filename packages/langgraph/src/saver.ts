@@ -31,6 +31,7 @@ import { type Branch, branchPrefix, CHECKPOINTS, checkpointKey, writesKey } from
 import { indexOfWrite, type StoredWrite, storeWrites } from './pending-writes.ts';
 import { type Pruned, type PruneOptions, pruneThread } from './prune.ts';
 import { refuse } from './refuse.ts';
+import { Serialiser } from './serialising.ts';
 import { sharedRefsOf } from './stored-values.ts';
 import { deleteThread } from './sweep.ts';
 import { TupleReader } from './tuples.ts';
@@ -71,6 +72,7 @@ const BATCH_BYTES = 512 * 1024;
  */
 export class TidemarkSaver extends BaseCheckpointSaver {
   readonly #kv: KvStore;
+  readonly #serialiser: Serialiser;
   readonly #tuples: TupleReader;
   readonly #encoding: Encoding;
   readonly #isFenced: boolean;
@@ -87,7 +89,8 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     super(options.serde);
     if (typeof store?.kv?.swap !== 'function') throw refuse('store', 'must be an open Tidemark store');
     this.#kv = store.kv;
-    this.#tuples = new TupleReader(store.kv, this.serde);
+    this.#serialiser = new Serialiser(this, options.serde !== undefined);
+    this.#tuples = new TupleReader(store.kv, this.#serialiser);
     this.#encoding = encodingOf(store, options.compress);
     this.#isFenced = options.fence ?? false;
     // On PostgreSQL, a batch takes more round trips than two writes that share statements with other callers.
@@ -184,7 +187,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     const stored: StoredWrite[] = [];
     for (const [position, [channel, value]] of writes.entries()) {
       const index = indexOfWrite(channel, position);
-      const frame = await this.#dump(value);
+      const frame = await this.#serialiser.dump(value);
       const isLarge = frame.bytes.length > INLINE_WRITE_BYTES;
       // The blob of a write that is kept and that of one that is skipped have different names.
       const blob = isLarge ? encodeLargeBlob(branch, id, `w ${taskId} ${index}`, frame, this.#encoding) : null;
@@ -216,9 +219,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     const { threadId, ...rest } = options;
     const total: Pruned = { checkpoints: 0, blobs: 0 };
     for await (const thread of threadId === undefined ? readThreads(this.#kv) : [threadId]) {
-      const { checkpoints, blobs } = await pruneThread(this.#kv, thread, rest, (frame) =>
-        this.serde.loadsTyped(frame.type, frame.bytes),
-      );
+      const { checkpoints, blobs } = await pruneThread(this.#kv, thread, rest, (frame) => this.#serialiser.load(frame));
       total.checkpoints += checkpoints;
       total.blobs += blobs;
     }
@@ -245,7 +246,10 @@ export class TidemarkSaver extends BaseCheckpointSaver {
       if (isSame && typeof before.value !== 'number') {
         channels.set(name, { version, value: writer.keep(before.value) });
       } else {
-        channels.set(name, { version, value: await writer.add(name, await this.#dump(value), before?.value) });
+        channels.set(name, {
+          version,
+          value: await writer.add(name, await this.#serialiser.dump(value), before?.value),
+        });
       }
     }
     const record = {
@@ -254,8 +258,8 @@ export class TidemarkSaver extends BaseCheckpointSaver {
       parentId,
       storedAt: Date.now(),
       channels,
-      checkpoint: await this.#dump(rest),
-      metadata: await this.#dump(metadata),
+      checkpoint: await this.#serialiser.dump(rest),
+      metadata: await this.#serialiser.dump(metadata),
       values: writer.frames,
     };
     const fields = Object.assign(writer.fields, encodeCheckpoint(record, this.#encoding));
@@ -335,13 +339,8 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   }
 
   async #matches(metadata: Frame, filter: Record<string, unknown>): Promise<boolean> {
-    const actual = (await this.serde.loadsTyped(metadata.type, metadata.bytes)) as Record<string, unknown>;
+    const actual = (await this.#serialiser.load(metadata)) as Record<string, unknown>;
     return Object.entries(filter).every(([name, value]) => sameJson(actual[name], value));
-  }
-
-  async #dump(value: unknown): Promise<Frame> {
-    const [type, bytes] = await this.serde.dumpsTyped(value);
-    return { type, bytes };
   }
 }
 

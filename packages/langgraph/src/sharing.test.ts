@@ -10,7 +10,7 @@ class Versions {
   readonly blobs = new Map<string, Buffer>();
   stored = 0;
   #ref: SharedRef | null = null;
-  #bytes = Buffer.alloc(0);
+  #bytes: Buffer = Buffer.alloc(0);
 
   add(next: Buffer): void {
     const parts = this.#ref && partsOfNext(this.#ref, this.#bytes, next);

@@ -5,9 +5,9 @@
 import { type Match, matchesOf } from './difference.ts';
 import { type BlobRef, isPieced, type Piece, type SharedRef } from './value-refs.ts';
 
-/** If a value needs more blobs than this, the smallest ones are merged until `MERGED_BLOBS` are left. */
+/** If a value needs more blobs than this, the smallest ones are merged, at least `LEAST_MERGED` of them. */
 const MAX_BLOBS = 16;
-const MERGED_BLOBS = 8;
+const LEAST_MERGED = 8;
 const MAX_PIECES = 64;
 /** A reference to a shorter piece costs about as much as the piece. */
 const LEAST_PIECE = 64;
@@ -30,7 +30,7 @@ export interface Part {
 export function partsOfNext(ref: SharedRef, old: Uint8Array, next: Uint8Array): Part[] | null {
   const pieces = isPieced(ref) ? ref.pieces : [wholeOf(ref, old.length)];
   const found = matchesOf(bufferOf(old), bufferOf(next));
-  const parts = withFewBlobs(withoutWaste(partsIn(pieces, found, next.length)));
+  const parts = withFewBlobs(partsIn(pieces, found, next.length));
   const shared = parts.reduce((sum, { piece, length }) => (piece === null ? sum : sum + length), 0);
   return parts.length > MAX_PIECES || shared < next.length * LEAST_SHARED ? null : parts;
 }
@@ -83,20 +83,29 @@ function add(parts: Part[], { piece, at, length }: Part): void {
   };
 }
 
-/** Stores pieces again if little of their blob is used. */
-function withoutWaste(parts: Part[]): Part[] {
+/** Stores pieces again if little of their blob is used, and those of the smallest blobs if there are too many blobs. */
+function withFewBlobs(parts: Part[]): Part[] {
   const used = usedOf(parts);
-  const isWaste = (blob: BlobRef) => used.get(blob)! < (blob[3] ?? 0) * LEAST_USED;
-  return [...used.keys()].some(isWaste) ? withoutPieces(parts, ({ blob }) => isWaste(blob)) : parts;
+  const isWaste = ([blob, bytes]: [BlobRef, number]) => bytes < (blob[3] ?? 0) * LEAST_USED;
+  const again = new Set([...used].filter(isWaste).map(([blob]) => blob));
+  for (const blob of again) used.delete(blob);
+  if (used.size >= MAX_BLOBS) for (const blob of smallestOf([...used])) again.add(blob);
+  return again.size === 0 ? parts : withoutPieces(parts, ({ blob }) => again.has(blob));
 }
 
-/** Stores the pieces of the smallest blobs again if there are too many blobs. */
-function withFewBlobs(parts: Part[]): Part[] {
-  const used = [...usedOf(parts)];
-  if (used.length < MAX_BLOBS) return parts;
-  used.sort(([, a], [, b]) => a - b);
-  const merged = new Set(used.slice(0, used.length - MERGED_BLOBS).map(([blob]) => blob));
-  return withoutPieces(parts, ({ blob }) => merged.has(blob));
+/**
+ * Returns the smallest blobs, and larger ones as long as each is no larger than those before it together. The sizes of
+ * the blobs of a growing value are then steps of a ladder, and each byte is stored again only a few times.
+ */
+function smallestOf(used: [blob: BlobRef, bytes: number][]): ReadonlySet<BlobRef> {
+  const smallest = new Set<BlobRef>();
+  let sum = 0;
+  for (const [blob, bytes] of used.sort(([, a], [, b]) => a - b)) {
+    if (smallest.size >= LEAST_MERGED && bytes > sum) break;
+    smallest.add(blob);
+    sum += bytes;
+  }
+  return smallest;
 }
 
 function withoutPieces(parts: readonly Part[], isStoredAgain: (piece: Piece) => boolean): Part[] {

@@ -5,7 +5,6 @@ import {
   type CheckpointPendingWrite,
   type CheckpointTuple,
   maxChannelVersion,
-  type SerializerProtocol,
   TASKS,
 } from '@langchain/langgraph-checkpoint';
 import type { KvStore } from '@tidemark/core';
@@ -14,6 +13,7 @@ import { type Blobs, missingBlob, readBlobs } from './blobs.ts';
 import { configOf } from './config.ts';
 import { readCheckpoint, type StoredCheckpoint } from './history.ts';
 import type { Branch } from './keys.ts';
+import type { Serialiser } from './serialising.ts';
 import { readValues } from './stored-values.ts';
 import { blobId, valueId } from './value-refs.ts';
 
@@ -25,11 +25,11 @@ const OWN = { writable: true, enumerable: true, configurable: true } as const;
 
 export class TupleReader {
   readonly #kv: KvStore;
-  readonly #serde: SerializerProtocol;
+  readonly #serialiser: Serialiser;
 
-  constructor(kv: KvStore, serde: SerializerProtocol) {
+  constructor(kv: KvStore, serialiser: Serialiser) {
     this.#kv = kv;
-    this.#serde = serde;
+    this.#serialiser = serialiser;
   }
 
   /** Reads the values of a checkpoint, except those in `known`. */
@@ -78,7 +78,7 @@ export class TupleReader {
     checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : 1;
   }
 
-  #load({ type, bytes }: Frame): Promise<unknown> {
-    return this.#serde.loadsTyped(type, bytes);
+  #load(frame: Frame): Promise<unknown> {
+    return this.#serialiser.load(frame);
   }
 }
