@@ -200,6 +200,9 @@ class Checkpoints(SaverCase):
         await self.saver.aput_writes(stored, [("a", LARGE * 12)], "task")
         await self.put(thread_of(thread, namespace="child"), {"text": LARGE})
         await self.put(thread_of(thread, namespace="fenced"), {"text": LARGE}, saver=self.new_saver(fence=True))
+        # Writes of a checkpoint that was never stored, and the mark of a fence.
+        await self.saver.aput_writes(thread_of(thread, "1f0-never"), [("a", LARGE * 12)], "task")
+        await self.store.kv.set_fields(f"tidemark.langgraph.cp.{thread}.=.1f0-fenced.c", {"fenced": "by"})
         await self.saver.adelete_thread(thread)
         for root in ("cp", "blob", "head"):
             self.assertEqual(await self.keys(f"tidemark.langgraph.{root}.{thread}."), [])

@@ -4,9 +4,9 @@
  * checkpoint with the same id does not overwrite the blobs of the first.
  */
 import { type KvStore, TidemarkError } from '@tidemark/core';
-import { cutIntoFields, type Frame, joinFields, packFrames, unpackFrames } from '@tidemark/core/adapters';
+import { cutIntoFields, type Frame, joinFields, keySegment, packFrames, unpackFrames } from '@tidemark/core/adapters';
 import type { Encoding } from './encoding.ts';
-import { type Branch, blobKey, checkpointKey } from './keys.ts';
+import { BLOBS, type Branch, branchPrefix, checkpointKey, checkpointSegment } from './keys.ts';
 import { type BlobRef, blobId } from './value-refs.ts';
 
 /** Larger blobs have records of their own, so that reading checkpoints remains cheap. */
@@ -147,8 +147,13 @@ export function keysOf(branch: Branch, ref: BlobRef): string[] {
   return ref[2] === 0 ? [checkpointKey(branch, ref[0])] : recordKeys(branch, ref);
 }
 
-function recordKeys(branch: Branch, [checkpointId, name, count]: BlobRef): string[] {
-  const key = blobKey(branch, checkpointId, name);
+function recordKeys(branch: Branch, ref: BlobRef): string[] {
+  return recordKeysUnder(branchPrefix(BLOBS, branch), ref);
+}
+
+/** Returns the keys of the records of a large blob. They have the prefix of the blobs of their branch. */
+export function recordKeysUnder(prefix: string, [checkpointId, name, count]: BlobRef): string[] {
+  const key = `${prefix}${checkpointSegment(checkpointId)}.${keySegment(name)}`;
   return Array.from({ length: count }, (_, at) => (at === 0 ? key : `${key}.${at}`));
 }
 

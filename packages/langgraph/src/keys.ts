@@ -58,10 +58,6 @@ export function headKey(branch: Branch): string {
   return `${branchPrefix(HEADS, branch)}h`;
 }
 
-export function blobKey(branch: Branch, id: string, name: string): string {
-  return `${checkpointPrefix(BLOBS, branch, id)}${keySegment(name)}`;
-}
-
 /** Returns the parts of a key under `CHECKPOINTS` or `BLOBS` in their escaped form. */
 export function partsOf(
   root: string,

@@ -11,7 +11,7 @@
  */
 import { type KvStore, numberOf } from '@tidemark/core';
 import { segmentText } from '@tidemark/core/adapters';
-import { isBlobField, keysOf, type RecordFields, STORED_AT_FIELD, smallBlobId } from './blobs.ts';
+import { isBlobField, keysOf, type RecordFields, recordKeysUnder, STORED_AT_FIELD, smallBlobId } from './blobs.ts';
 import { BODY_FIELD, decodeCheckpoint, fieldsWithoutBlobs } from './checkpoint-record.ts';
 import { readHistory, readNamespaces, type StoredCheckpoint } from './history.ts';
 import {
@@ -147,7 +147,7 @@ async function storedAtOf(kv: KvStore, key: string): Promise<number> {
 }
 
 /**
- * Deletes pending writes whose checkpoint is missing, and the other records of namespaces that have no checkpoint any
+ * Deletes pending writes whose checkpoint is missing with their blobs, and the other records of namespaces that have no checkpoint any
  * more: marks of fences, and small blobs of namespaces whose name is not known.
  */
 async function deleteLeftOvers(kv: KvStore, thread: string): Promise<void> {
@@ -163,7 +163,12 @@ async function deleteLeftOvers(kv: KvStore, thread: string): Promise<void> {
     if (parts.namespace !== namespace) await deleteOfNamespace();
     namespace = parts.namespace;
     if (parts.rest !== 'c') {
-      if (checkpointOfWrites !== `${namespace}.${parts.checkpoint}`) await kv.delete(key);
+      if (checkpointOfWrites !== `${namespace}.${parts.checkpoint}`) {
+        await kv.delete(key);
+        const prefix = `${BLOBS}${parts.thread}.${namespace}.`;
+        for (const { blob } of decodeWrites(record.fields))
+          if (blob !== null) for (const blobKey of recordKeysUnder(prefix, blob)) await kv.delete(blobKey);
+      }
     } else if (record.fields[BODY_FIELD] === undefined) leftOvers.push([key, record.fields]);
     else {
       hasCheckpoints = true;

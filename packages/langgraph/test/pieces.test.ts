@@ -187,6 +187,35 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
       expect(await bytesOf(store, 'died')).toBeLessThan(2_000);
     });
 
+    it('are deleted with their thread if their checkpoint was never stored, and so is the mark of a fence', async () => {
+      const saver = new TidemarkSaver(store, { fence: true });
+      const root = await put(saver, threadOf('left over'), { log: [] });
+      const never = { configurable: { ...root.configurable, checkpoint_id: '1f0-never' } };
+      await saver.putWrites(never, [['log', prose(1, 40_000)]], 'task');
+      await store.kv.setFields(`tidemark.langgraph.cp.left=0020over.=.1f0-fenced.c`, { fenced: 'by' });
+      await saver.deleteThread('left over');
+      expect(await recordsOf(store, 'left=0020over')).toEqual([]);
+    });
+
+    it('are kept by pruning if a pending write has them, and deleted if nothing needs them after ten minutes', async () => {
+      const saver = new TidemarkSaver(store);
+      const config = await put(saver, threadOf('old'), { log: [prose(1, 5_000)] });
+      await saver.putWrites(config, [['log', prose(2, 40_000)]], 'task');
+      const keys = await recordsOf(store, 'old');
+      const large = keys.filter((key) => key.startsWith('tidemark.langgraph.blob.'));
+      expect(large).toHaveLength(2);
+      const orphan = large[0]!.replace(/.$/, 'x');
+      await store.kv.put(orphan, { v: 'x', at: Date.now() });
+      for (const key of large) await store.kv.setField(key, 'at', Date.now() - 11 * 60_000);
+      await saver.prune({ threadId: 'old' });
+      expect(await recordsOf(store, 'old')).toEqual([...keys, orphan].sort());
+      await store.kv.setField(orphan, 'at', Date.now() - 11 * 60_000);
+      expect(await saver.prune({ threadId: 'old' })).toEqual({ checkpoints: 0, blobs: 1 });
+      expect(await recordsOf(store, 'old')).toEqual(keys);
+      const reader = new TidemarkSaver(store);
+      expect((await reader.getTuple(config))!.pendingWrites).toEqual([['task', 'log', prose(2, 40_000)]]);
+    });
+
     it('continue a thread of an earlier version', async () => {
       const path = new URL('./format-1.json', import.meta.url);
       const records = JSON.parse(readFileSync(path, 'utf8')) as Record<string, Record<string, string>>;

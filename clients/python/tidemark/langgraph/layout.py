@@ -79,8 +79,7 @@ class Branch:
         """Returns the keys of the records that contain a blob."""
         if ref.records == 0:
             return [self.checkpoint_key(ref.checkpoint_id)]
-        key = f"{self.checkpoint_prefix(BLOBS, ref.checkpoint_id)}{key_segment(ref.name)}"
-        return [key if at == 0 else f"{key}.{at}" for at in range(ref.records)]
+        return record_keys(self.prefix(BLOBS), ref)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +134,12 @@ def checkpoint_segment(id: str) -> str:
     if segment.startswith("~"):
         raise invalid_argument("checkpoint_id", 'at most 90 letters, digits, "-" or "_"')
     return segment
+
+
+def record_keys(prefix: str, ref: BlobRef) -> list[str]:
+    """Returns the keys of the records of a large blob. They have the prefix of the blobs of their branch."""
+    key = f"{prefix}{checkpoint_segment(ref.checkpoint_id)}.{key_segment(ref.name)}"
+    return [key if at == 0 else f"{key}.{at}" for at in range(ref.records)]
 
 
 def end_of_prefix(prefix: str) -> str:

@@ -22,6 +22,7 @@ from .layout import (
     decode_writes,
     is_blob_field,
     key_segment,
+    record_keys,
     segment_text,
     small_blob_id,
 )
@@ -136,8 +137,8 @@ async def _delete_large_blobs(kv: Kv, branch: Branch, needs: _Needs, candidates:
 
 
 async def _delete_left_overs(kv: Kv, prefix: str) -> None:
-    """Deletes pending writes whose checkpoint is missing, and the other records of namespaces that have no checkpoint
-    any more."""
+    """Deletes pending writes whose checkpoint is missing with their blobs, and the other records of namespaces that
+    have no checkpoint any more."""
     left_overs: dict[str, dict[str, Fields]] = {}
     with_checkpoints: set[str] = set()
     checkpoint_of_writes = ""
@@ -146,6 +147,10 @@ async def _delete_left_overs(kv: Kv, prefix: str) -> None:
         if rest != "c":
             if f"{namespace}.{checkpoint}" != checkpoint_of_writes:
                 await kv.delete(key)
+                blobs = f"{BLOBS}{prefix.removeprefix(CHECKPOINTS)}{namespace}."
+                for write in decode_writes(record.fields):
+                    for blob_key in [] if write.blob is None else record_keys(blobs, write.blob):
+                        await kv.delete(blob_key)
         elif BODY_FIELD in record.fields:
             with_checkpoints.add(namespace)
             checkpoint_of_writes = f"{namespace}.{checkpoint}"
