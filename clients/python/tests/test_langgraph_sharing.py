@@ -96,7 +96,7 @@ class Sharing(unittest.TestCase):
                 next = b"[" + b",".join(messages) + b"]"
                 versions.add(next)
                 self.assertEqual(versions.value, next, (seed, step))
-                self.assertLessEqual(len(versions.needed), 16)
+                self.assertLessEqual(len(versions.needed), 8)
                 self.assertLessEqual(sum(versions.needed), 2 * len(next))
 
 

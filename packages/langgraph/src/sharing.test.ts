@@ -153,7 +153,7 @@ describe('after any changes', () => {
           const next = listOf(messages.slice(0, 500));
           versions.add(next);
           expect(versions.value.equals(next)).toBe(true);
-          expect(versions.needed.length).toBeLessThanOrEqual(16);
+          expect(versions.needed.length).toBeLessThanOrEqual(8);
           expect(versions.pieces).toBeLessThanOrEqual(64);
           const kept = versions.needed.reduce((sum, { length }) => sum + length, 0);
           expect(kept).toBeLessThanOrEqual(2 * next.length);

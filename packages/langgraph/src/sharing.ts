@@ -6,8 +6,8 @@ import { type Match, matchesOf } from './difference.ts';
 import { type BlobRef, isPieced, type Piece, type SharedRef } from './value-refs.ts';
 
 /** If a value needs more blobs than this, the smallest ones are merged, at least `LEAST_MERGED` of them. */
-const MAX_BLOBS = 16;
-const LEAST_MERGED = 8;
+const MAX_BLOBS = 8;
+const LEAST_MERGED = 4;
 const MAX_PIECES = 64;
 /** A reference to a shorter piece costs about as much as the piece. */
 const LEAST_PIECE = 64;

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from .values import BlobRef, Piece, SharedRef
 
-_MAX_BLOBS = 16
+_MAX_BLOBS = 8
 """If a value needs more blobs than this, the smallest ones are merged, at least `_LEAST_MERGED` of them."""
-_LEAST_MERGED = 8
+_LEAST_MERGED = 4
 _MAX_PIECES = 64
 _LEAST_PIECE = 64
 """A reference to a shorter piece costs about as much as the piece."""
