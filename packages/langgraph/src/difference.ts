@@ -19,6 +19,8 @@ const ANCHOR = 64;
 /** How many bytes after the end of a match to take the first anchor from. Each further one is taken twice as far. */
 const FIRST_SKIP = 32;
 const MAX_SEARCHES = 12;
+/** The number of bytes of a character after its first one. */
+const LONGEST_REST = 3;
 const FIRST_STEP = 1024;
 const LAST_STEP = 64 * 1024;
 
@@ -32,7 +34,16 @@ export function matchesOf(old: Buffer, next: Buffer): Match[] {
   const within = { from: start, at: start, oldEnd: old.length - end, nextEnd: next.length - end };
   matches.push(...matchesWithin(old, next, within));
   if (end >= LEAST_MATCH) matches.push({ from: old.length - end, at: next.length - end, length: end });
-  return matches;
+  return matches.map((match) => ofWholeCharacters(match, next));
+}
+
+/** Leaves out the bytes of characters of which a match has a part only, so that people can read what is stored. */
+function ofWholeCharacters({ from, at, length }: Match, next: Buffer): Match {
+  const isWithin = (position: number) => position < next.length && (next[position]! & 0xc0) === 0x80;
+  let [start, end] = [0, length];
+  while (start < LONGEST_REST && isWithin(at + start)) start++;
+  while (length - end < LONGEST_REST && isWithin(at + end)) end--;
+  return { from: from + start, at: at + start, length: end - start };
 }
 
 /**

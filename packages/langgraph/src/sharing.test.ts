@@ -185,6 +185,23 @@ describe('after any changes', () => {
     );
   });
 
+  it('no character is divided', () => {
+    const character = fc.constantFrom('a', 'é', 'è', '世', '不', '😀', '😁');
+    const text = fc.array(character, { minLength: 200, maxLength: 400 }).map((characters) => characters.join(''));
+    fc.assert(
+      fc.property(text, fc.nat(400), character, text, (shared, place, other, end) => {
+        const at = [...shared].slice(0, place).join('').length;
+        const old = Buffer.from(shared + end);
+        const next = Buffer.from(shared.slice(0, at) + other + shared.slice(at) + end);
+        for (const match of matchesOf(old, next)) {
+          const bytes = next.subarray(match.at, match.at + match.length);
+          expect(Buffer.from(bytes.toString('utf8')).equals(bytes)).toBe(true);
+        }
+      }),
+      { numRuns: 300, seed: 7 },
+    );
+  });
+
   it('the beginning and the end that two versions share are found to the last byte', () => {
     fc.assert(
       fc.property(fc.nat(9_000), fc.nat(9_000), fc.integer({ min: 1, max: 400 }), (start, end, changed) => {
