@@ -120,6 +120,28 @@ async function fill(store: Store) {
 }
 
 describe.skipIf(WITHOUT_POSTGRES)('Moves of tenants', () => {
+  it('is passed by a new reader when the tenant came back and only its events are left', async () => {
+    const { store } = await placed();
+    const eventIds: string[] = [];
+    // Each stay leaves events that wait for those of the stay before, and nothing else moves the cursors on.
+    for (const to of ['north', 'main', 'south', 'main']) {
+      const event = { ...runEvent('run'), tenantId: TENANT };
+      eventIds.push((await store.runs.appendEvent(event)).eventId);
+      await placementOf(store)!.move(TENANT, to, QUICK);
+    }
+    eventIds.push((await store.runs.appendEvent({ ...runEvent('run'), tenantId: TENANT })).eventId);
+    for (const limit of [1, 2, 100]) {
+      const items: FeedItem[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const page = await store.runs.feedPage({ limit, ...(cursor === undefined ? {} : { cursor }) });
+        if (page.items.length === 0) break;
+        items.push(...page.items);
+        cursor = page.next;
+      }
+      expectWhole(items, eventIds);
+    }
+  });
+
   it(
     'loses and doubles nothing while others write, for readers with old and new cursors',
     async () => {

@@ -98,7 +98,8 @@ export class MergedFeed {
     if (barrier === null) return page;
     const allowed = page.entries.filter(({ cursor }) => comparePositions(positionOf(cursor), barrier) < 0);
     if (allowed.length === page.entries.length) return page;
-    return { entries: allowed, isEnd: true, readTo: null };
+    // Without it, two servers that each hold back what follows a stay of the tenant would wait for one another forever.
+    return { entries: allowed, isEnd: true, readTo: endReached(ahead, barrier, allowed) };
   }
 
   /** Merges a server's own feed with the entries of tenants that have left it, which are on other servers. */
@@ -132,13 +133,7 @@ export class MergedFeed {
     const entries = sorted.filter(isWithin).map(({ entry }) => entry);
     if (entries.length < sorted.length || ends.length > 0)
       return { entries: entries.slice(0, limit), isEnd: false, readTo: null };
-    const passed = ahead
-      .map(({ fromEnd }) => positionOf(fromEnd!))
-      .filter((end) => comparePositions(end, horizon) <= 0);
-    const last = entries.at(-1);
-    const furthest = passed.sort(comparePositions).at(-1);
-    const isFurther = furthest && (!last || comparePositions(furthest, positionOf(last.cursor)) > 0);
-    return { entries, isEnd: true, readTo: isFurther ? cursorOf(furthest) : null };
+    return { entries, isEnd: true, readTo: endReached(ahead, horizon, entries) };
   }
 
   /** A cursor from before the store had several servers is a position on the first one. */
@@ -181,6 +176,18 @@ function barrierOf({ ordinal }: Member, cursors: Cursors, moves: readonly Move[]
     if (barrier === null || comparePositions(start, barrier) < 0) barrier = start;
   }
   return barrier;
+}
+
+/**
+ * Returns where the last move away from a server ended that a page has read past, if that is beyond the page's last
+ * entry. The page contains everything before `readTo`.
+ */
+function endReached(ahead: readonly Move[], readTo: FeedPosition, entries: readonly FeedEntry[]): string | null {
+  const ends = ahead.map(({ fromEnd }) => positionOf(fromEnd!)).filter((end) => comparePositions(end, readTo) <= 0);
+  const furthest = ends.sort(comparePositions).at(-1);
+  const last = entries.at(-1);
+  const isBeyond = furthest && (!last || comparePositions(furthest, positionOf(last.cursor)) > 0);
+  return isBeyond ? cursorOf(furthest) : null;
 }
 
 /** Returns the server of a tenant after all its moves. */
