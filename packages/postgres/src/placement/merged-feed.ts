@@ -97,8 +97,10 @@ export class MergedFeed {
         : await this.#pageWithCopies(member, after, ahead, moves, limit, call, notices);
     if (barrier === null) return page;
     const allowed = page.entries.filter(({ cursor }) => comparePositions(positionOf(cursor), barrier) < 0);
-    if (allowed.length === page.entries.length) return page;
-    // Without it, two servers that each hold back what follows a stay of the tenant would wait for one another forever.
+    const isWithin = page.readTo === null || comparePositions(positionOf(page.readTo), barrier) <= 0;
+    if (allowed.length === page.entries.length && isWithin) return page;
+    // Not beyond the barrier, even if nothing follows it here: another server may wait for this one to have passed it.
+    // And up to it, even if something follows: two servers might otherwise wait for one another forever.
     return { entries: allowed, isEnd: true, readTo: endReached(ahead, barrier, allowed) };
   }
 
