@@ -23,7 +23,7 @@ const SERVERS = ['main', 'north', 'south'];
 const TENANTS = ['one', 'two', 'three'];
 const RUNS = 2;
 const MOST_READERS = 12;
-const random = new Random(Number(values.seed));
+let random = new Random(Number(values.seed));
 
 /** Reads some pages at a time, and keeps what it got. */
 class Reader {
@@ -64,20 +64,22 @@ async function round(url: string): Promise<string[]> {
   try {
     const [homes, stored] = [new Map(TENANTS.map((tenant) => [tenant, 'main'])), new Set<string>()];
     const readers = [new Reader()];
-    let moves = 0;
+    const history: string[] = [];
     for (let step = 0; step < Number(values.steps); step++) {
       const tenantId = random.pick(TENANTS);
       const choice = random.next();
       if (choice < 0.4 || stored.size === 0) {
         const event = { ...runEvent(`run-${random.between(0, RUNS)}`), tenantId };
-        stored.add((await store.runs.appendEvent(event)).eventId);
+        const { eventId, runSeq } = await store.runs.appendEvent(event);
+        stored.add(eventId);
+        history.push(`${tenantId} ${event.runId} ${runSeq}`);
       } else if (choice < 0.7) {
         const to = random.pick(SERVERS.filter((name) => name !== homes.get(tenantId)));
         const isPlaced = (await placementOf(store)!.list()).items.some((it) => it.tenantId === tenantId);
         if (!isPlaced) continue;
         await placementOf(store)!.move(tenantId, to, { keepOldMs: 0 });
         homes.set(tenantId, to);
-        moves++;
+        history.push(`${tenantId} to ${to}`);
       } else if (choice < 0.8 && readers.length < MOST_READERS) readers.push(new Reader());
       else await random.pick(readers).page(store, random.between(1, 9));
     }
@@ -85,8 +87,9 @@ async function round(url: string): Promise<string[]> {
     const problems: string[] = [];
     for (const [at, reader] of readers.entries()) {
       await reader.toEnd(store);
-      problems.push(...problemsOf(reader, stored).map((problem) => `reader ${at}, ${moves} moves: ${problem}`));
+      problems.push(...problemsOf(reader, stored).map((problem) => `reader ${at}: ${problem}`));
     }
+    if (problems.length > 0) problems.unshift(`after ${history.join(', ')}`);
     return problems;
   } finally {
     await store.close();
@@ -98,9 +101,10 @@ const server = await startOwnServer('postgres');
 let found = 0;
 try {
   for (let n = 1; n <= Number(values.rounds); n++) {
+    random = new Random(Number(values.seed) + n);
     const problems = await round(server.url);
     found += problems.length;
-    for (const problem of problems.slice(0, 5)) console.error(`round ${n}: ${problem}`);
+    for (const problem of problems.slice(0, 5)) console.error(`seed ${Number(values.seed) + n}: ${problem}`);
   }
 } finally {
   await server.stop();
