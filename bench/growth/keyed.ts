@@ -56,8 +56,8 @@ async function sides(
   await filling.close();
   const client = await connectBare(ofBare.url);
   await repeat(size.runs, CALLERS, client.write);
-  const ours = ourSide((await open(server.url)).forTenant('bench'), size);
-  const bare = bareSide(client, size);
+  const ours = ourSide((await open(server.url)).forTenant('bench'), size, server.started!.pid);
+  const bare = { ...bareSide(client, size), pid: ofBare.started!.pid };
   const close = async () => {
     await Promise.all([ours.close(), bare.close()]);
     await Promise.all([server.stop(), ofBare.stop()]);

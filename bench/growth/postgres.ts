@@ -42,8 +42,9 @@ export async function postgresSides(size: Size, report: (line: string) => void):
   await pool.query('VACUUM ANALYZE');
   const client = new pg.Client({ connectionString: server.url });
   await client.connect();
-  const ours = ourSide(store.forTenant('bench'), size);
-  const bare = bareSide(pool, new RawDriver(client, 'bare', size.eventsPerRun), size);
+  const { pid } = server.started!;
+  const ours = ourSide(store.forTenant('bench'), size, pid);
+  const bare = { ...bareSide(pool, new RawDriver(client, 'bare', size.eventsPerRun), size), pid };
   const close = async () => {
     await Promise.all([ours.close(), bare.close(), client.end()]);
     await server.stop();

@@ -21,7 +21,11 @@ export const OPERATIONS = ['tail', 'snapshot', 'append', 'claim', 'sweep'] as co
 export type Operation = (typeof OPERATIONS)[number];
 
 /** Our store or a bare engine, with data. */
-export type Side = Record<Operation, Prepare> & { close(): Promise<void> };
+export type Side = Record<Operation, Prepare> & {
+  /** The first process of its server, if it has one. */
+  pid?: number;
+  close(): Promise<void>;
+};
 
 export const CALLERS = 64;
 export const WORKERS = 8;
@@ -80,7 +84,7 @@ let rounds = 0;
 export const nextRound = () => ++rounds;
 
 /** Measures our store. The view is that of the tenant of the events. */
-export function ourSide(store: Store, size: Size): Side {
+export function ourSide(store: Store, size: Size, pid?: number): Side {
   let jobs = 0;
   const stuck = Array.from({ length: STUCK }, (_, index) => jobKey(`stuck-${index}`));
   return {
@@ -119,6 +123,7 @@ export function ourSide(store: Store, size: Size): Side {
         return 1;
       };
     },
+    ...(pid === undefined ? {} : { pid }),
     close: () => store.close(),
   };
 }
