@@ -33,6 +33,8 @@ export async function postgresSides(size: Size, report: (line: string) => void):
   const store = await postgresStore({ url: server.url, schema });
   await fill(store.forTenant('bench'), size, report);
   const pool = new pg.Pool({ connectionString: server.url, max: WORKERS });
+  // Of idle connections, when the server stops. The errors of queries reach their callers.
+  pool.on('error', () => {});
   await pool.query('CREATE SCHEMA bare');
   for (const table of COPIED) {
     await pool.query(`CREATE TABLE bare.${table} (LIKE "${schema}".${table} INCLUDING ALL)`);
