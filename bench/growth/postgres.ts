@@ -7,6 +7,7 @@ import { STUCK } from '../jobs.ts';
 import { RawDriver } from '../postgres.ts';
 import {
   APPENDS,
+  busyRun,
   CALLERS,
   CLAIMS,
   fill,
@@ -62,7 +63,7 @@ function bareSide(pool: pg.Pool, appends: RawDriver, size: Size): Side {
   return {
     async append() {
       const at = nextRound() * APPENDS;
-      const rows = appends.rowsOf(makeEvents(APPENDS, (index) => runOf(spread(at + index, size))));
+      const rows = appends.rowsOf(makeEvents(APPENDS, (index) => busyRun(at + index, size)));
       return () => appends.insert(rows, CALLERS);
     },
     async tail() {

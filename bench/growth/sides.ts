@@ -10,6 +10,11 @@ import { fillJobs, JOB_TYPE, jobKey, STUCK } from '../jobs.ts';
 /** How much data a store has. */
 export interface Size {
   runs: number;
+  /**
+   * How many of the runs are appended to. On Redis and NATS the first append of a process to a run reads its head, which
+   * `npm run bench -- nats` measures.
+   */
+  busyRuns: number;
   eventsPerRun: number;
   jobs: number;
 }
@@ -42,6 +47,8 @@ const REPORT_EVERY = 100_000;
 export const runOf = (index: number) => `run-${index}`;
 /** Returns runs in an order that jumps through the whole store. */
 export const spread = (index: number, { runs }: Size) => (index * 7_919) % runs;
+/** Returns one of the runs that are appended to. */
+export const busyRun = (index: number, size: Size) => runOf(spread(index % size.busyRuns, size));
 /** Returns one of the runs that have a snapshot. */
 export const withSnapshot = (index: number, size: Size) => runOf(spread(index % Math.min(SNAPSHOTS, size.runs), size));
 
@@ -90,7 +97,7 @@ export function ourSide(store: Store, size: Size, pid?: number): Side {
   return {
     async append() {
       const at = nextRound() * APPENDS;
-      const events = makeEvents(APPENDS, (index) => runOf(spread(at + index, size)));
+      const events = makeEvents(APPENDS, (index) => busyRun(at + index, size));
       return () => appendAll((event) => store.runs.appendEvent(event), events, CALLERS);
     },
     async tail() {

@@ -9,6 +9,7 @@ import { STUCK } from '../jobs.ts';
 import { RawDriver } from '../sqlite.ts';
 import {
   APPENDS,
+  busyRun,
   CALLERS,
   CLAIMS,
   fill,
@@ -75,7 +76,7 @@ function bareSide(path: string, size: Size): Side {
   return {
     async append() {
       const at = nextRound() * APPENDS;
-      const rows = appends.rowsOf(makeEvents(APPENDS, (index) => runOf(spread(at + index, size))));
+      const rows = appends.rowsOf(makeEvents(APPENDS, (index) => busyRun(at + index, size)));
       return async () => appends.insert(rows, CALLERS);
     },
     async tail() {
