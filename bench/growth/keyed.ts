@@ -52,11 +52,11 @@ async function sides(
 ): Promise<Sides> {
   const [server, ofBare] = [await startOwnServer(name), await startOwnServer(name)];
   const filling = await open(server.url);
-  await fill(filling.forTenant('bench'), size, report);
+  await fill(filling, size, report);
   await filling.close();
   const client = await connectBare(ofBare.url);
   await repeat(size.runs, CALLERS, client.write);
-  const ours = ourSide((await open(server.url)).forTenant('bench'), size, server.started!.pid);
+  const ours = ourSide(await open(server.url), size, server.started!.pid);
   const bare = { ...bareSide(client, size), pid: ofBare.started!.pid };
   const close = async () => {
     await Promise.all([ours.close(), bare.close()]);

@@ -32,7 +32,7 @@ export async function postgresSides(size: Size, report: (line: string) => void):
   const server = await startOwnServer('postgres');
   const schema = 'growth';
   const store = await postgresStore({ url: server.url, schema });
-  await fill(store.forTenant('bench'), size, report);
+  await fill(store, size, report);
   const pool = new pg.Pool({ connectionString: server.url, max: WORKERS });
   // Of idle connections, when the server stops. The errors of queries reach their callers.
   pool.on('error', () => {});
@@ -46,7 +46,7 @@ export async function postgresSides(size: Size, report: (line: string) => void):
   const client = new pg.Client({ connectionString: server.url });
   await client.connect();
   const { pid } = server.started!;
-  const ours = ourSide(store.forTenant('bench'), size, pid);
+  const ours = ourSide(store, size, pid);
   const bare = { ...bareSide(pool, new RawDriver(client, 'bare', size.eventsPerRun), size), pid };
   const close = async () => {
     await Promise.all([ours.close(), bare.close(), client.end()]);

@@ -32,6 +32,8 @@ export type Side = Record<Operation, Prepare> & {
   close(): Promise<void>;
 };
 
+/** The tenant of `makeEvents`. */
+const TENANT = 'bench';
 export const CALLERS = 64;
 export const WORKERS = 8;
 export const APPENDS = 3_200;
@@ -53,7 +55,8 @@ export const busyRun = (index: number, size: Size) => runOf(spread(index % size.
 export const withSnapshot = (index: number, size: Size) => runOf(spread(index % Math.min(SNAPSHOTS, size.runs), size));
 
 /** Stores runs that grow side by side, jobs, and some snapshots. */
-export async function fill(store: Store, size: Size, report: (line: string) => void): Promise<void> {
+export async function fill(whole: Store, size: Size, report: (line: string) => void): Promise<void> {
+  const store = whole.forTenant(TENANT);
   const patient = { timeoutMs: 600_000 };
   let stored = 0;
   for (let first = 0; first < size.runs; first += BATCH) {
@@ -90,8 +93,9 @@ let rounds = 0;
 /** Returns a number that no earlier round had, so that every round visits other data. */
 export const nextRound = () => ++rounds;
 
-/** Measures our store. The view is that of the tenant of the events. */
-export function ourSide(store: Store, size: Size, pid?: number): Side {
+/** Measures our store, through the view of the tenant that its events have. */
+export function ourSide(whole: Store, size: Size, pid?: number): Side {
+  const store = whole.forTenant(TENANT);
   let jobs = 0;
   const stuck = Array.from({ length: STUCK }, (_, index) => jobKey(`stuck-${index}`));
   return {
@@ -131,6 +135,6 @@ export function ourSide(store: Store, size: Size, pid?: number): Side {
       };
     },
     ...(pid === undefined ? {} : { pid }),
-    close: () => store.close(),
+    close: () => whole.close(),
   };
 }

@@ -36,10 +36,10 @@ export async function sqliteSides(size: Size, report: (line: string) => void): P
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-growth-'));
   const [path, copy] = [join(folder, 'ours.db'), join(folder, 'bare.db')];
   const filling = await sqliteStore(path);
-  await fill(filling.forTenant('bench'), size, report);
+  await fill(filling, size, report);
   await filling.close();
   copyFileSync(path, copy);
-  const ours = ourSide((await sqliteStore(path)).forTenant('bench'), size);
+  const ours = ourSide(await sqliteStore(path), size);
   const bare = bareSide(copy, size);
   const close = async () => {
     await Promise.all([ours.close(), bare.close()]);
