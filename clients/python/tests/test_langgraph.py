@@ -226,11 +226,25 @@ class Checkpoints(SaverCase):
         await self.put(root, {"text": "newest", "step": 0}, {"text": 2, "step": 1}, changed=["text"])
         late = self.new_saver()
         # It has read which values the parent has, and the parent is pruned before it refers to them.
-        await late._channels_of(*self._branch_and_id(root))
+        await late._known(*self._branch_and_id(root))
         await self.saver.aprune([thread])
         stored = await self.put(root, {"text": LARGE, "step": 1}, {"text": 1, "step": 2}, changed=["step"], saver=late)
         found = await self.saver.aget_tuple(stored)
         self.assertEqual(found.checkpoint["channel_values"], {"text": LARGE, "step": 1})
+
+    async def test_survive_that_their_parent_was_stored_again(self) -> None:
+        thread = new_name("thread")
+        log = [prose(turn, 100) for turn in range(8)]
+        root = await self.put(thread_of(thread), {"log": log})
+        late = self.new_saver()
+        dropped = await late.aget_tuple(root)
+        await self.put(root, {"log": ["newest"]}, {"log": 2})
+        await self.saver.aprune([thread])
+        # The same checkpoint is stored again, with other blobs than those that `late` remembers.
+        await self.new_saver().aput(thread_of(thread), dropped.checkpoint, dropped.metadata, {"log": 1})
+        stored = await self.put(root, {"log": [*log, "late"]}, {"log": 3}, saver=late)
+        found = await self.new_saver().aget_tuple(stored)
+        self.assertEqual(found.checkpoint["channel_values"], {"log": [*log, "late"]})
 
     async def test_are_pruned_without_those_that_delta_channels_need(self) -> None:
         thread = new_name("thread")

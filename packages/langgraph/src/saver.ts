@@ -1,4 +1,5 @@
 /** A checkpointer that stores the state of LangGraph threads in kv records. */
+import { hash } from 'node:crypto';
 import type { RunnableConfig } from '@langchain/core/runnables';
 import {
   BaseCheckpointSaver,
@@ -14,7 +15,7 @@ import {
 import { type KvStore, type Store, textOf } from '@tidemark/core';
 import { type Frame, LruMap, sameJson } from '@tidemark/core/adapters';
 import { BlobCache } from './blob-cache.ts';
-import { type BlobRecord, type Blobs, encodeLargeBlob, missingBlob } from './blobs.ts';
+import { type BlobRecord, type Blobs, encodeLargeBlob, missingBlob, type RecordFields } from './blobs.ts';
 import { BODY_FIELD, type ChannelRef, type CheckpointRecord, encodeCheckpoint } from './checkpoint-record.ts';
 import { branchOf, checkpointIdOf, configOf, namespaceOf, threadOf } from './config.ts';
 import { type Encoding, encodingOf } from './encoding.ts';
@@ -53,6 +54,12 @@ export interface TidemarkSaverOptions {
 
 /** Pending writes above this size become blobs, because a field of every engine has room for this size only. */
 const INLINE_WRITE_BYTES = 128 * 1024;
+/** What later calls need of a checkpoint. */
+interface KnownCheckpoint {
+  channels: ReadonlyMap<string, ChannelRef>;
+  digest: string;
+}
+
 const REMEMBERED_CHECKPOINTS = 1_000;
 /** Below the limits of a batch. */
 const BATCH_RECORDS = 20;
@@ -78,11 +85,8 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   readonly #isFenced: boolean;
   readonly #canBatch: boolean;
   readonly #values = new BlobCache();
-  /**
-   * The channels of checkpoints that this process has stored or read. A stored checkpoint never changes, so this cache
-   * is never out of date.
-   */
-  readonly #channels = new LruMap<string, ReadonlyMap<string, ChannelRef>>(REMEMBERED_CHECKPOINTS);
+  /** Checkpoints that this process has stored or read. One that was stored again since is noticed by its digest. */
+  readonly #checkpoints = new LruMap<string, KnownCheckpoint>(REMEMBERED_CHECKPOINTS);
 
   /** @throws `INVALID_ARGUMENT` if the first argument is not a store. */
   constructor(store: Store, options: TidemarkSaverOptions = {}) {
@@ -161,13 +165,14 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   ): Promise<RunnableConfig> {
     const branch = branchOf(config);
     const parentId = checkpointIdOf(config) ?? null;
-    const inherited = parentId === null ? undefined : await this.#channelsOf(branch, parentId);
+    const parent = parentId === null ? undefined : await this.#known(branch, parentId);
     if (this.#isFenced) await claimHead(this.#kv, branch, parentId, checkpoint.id);
-    const isShared = await this.#store(branch, parentId, checkpoint, metadata, newVersions, inherited);
-    // The parent may have been pruned after its channels were read and before this checkpoint was stored. If the parent
-    // still exists, its values are safe, because pruning reads the checkpoints again before it deletes blobs.
-    if (isShared && (await this.#kv.getField(checkpointKey(branch, parentId!), BODY_FIELD)) === null) {
-      this.#channels.delete(memoryKey(branch, parentId!));
+    const isShared = await this.#store(branch, parentId, checkpoint, metadata, newVersions, parent?.channels);
+    // The parent may have been pruned, or stored again with other blobs, after its channels were read and before this
+    // checkpoint was stored. If it is still the same, its blobs are safe, because pruning reads the checkpoints again
+    // before it deletes blobs.
+    if (isShared && !(await this.#isUnchanged(branch, parentId!, parent!))) {
+      this.#checkpoints.delete(memoryKey(branch, parentId!));
       await this.#store(branch, parentId, checkpoint, metadata, newVersions, undefined);
     }
     return configOf(branch, checkpoint.id);
@@ -267,7 +272,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
       await this.#putBlobs(writer.records);
       await this.#putCheckpoint(branch, record, fields);
     }
-    this.#channels.set(memoryKey(branch, checkpoint.id), channels);
+    this.#checkpoints.set(memoryKey(branch, checkpoint.id), { channels, digest: digestOf(fields) });
     return writer.isShared;
   }
 
@@ -311,18 +316,25 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   }
 
   /** Remembers what later calls need of a checkpoint that was read. */
-  #remember({ record }: StoredCheckpoint, known: Blobs, values: Blobs): void {
+  #remember({ record, fields }: StoredCheckpoint, known: Blobs, values: Blobs): void {
     const key = memoryKey(record.branch, record.id);
-    if (!this.#channels.has(key)) this.#channels.set(key, record.channels);
+    this.#checkpoints.set(key, { channels: record.channels, digest: digestOf(fields) });
     for (const [id, frame] of values) if (!known.has(id)) this.#values.set(record.branch, id, frame);
   }
 
-  async #channelsOf(branch: Branch, id: string): Promise<ReadonlyMap<string, ChannelRef> | undefined> {
-    const known = this.#channels.get(memoryKey(branch, id));
+  async #known(branch: Branch, id: string): Promise<KnownCheckpoint | undefined> {
+    const known = this.#checkpoints.get(memoryKey(branch, id));
     if (known !== undefined) return known;
     const stored = await readCheckpoint(this.#kv, branch, id);
-    if (stored !== null) this.#channels.set(memoryKey(branch, id), stored.record.channels);
-    return stored?.record.channels;
+    if (stored === null) return undefined;
+    const read = { channels: stored.record.channels, digest: digestOf(stored.fields) };
+    this.#checkpoints.set(memoryKey(branch, id), read);
+    return read;
+  }
+
+  async #isUnchanged(branch: Branch, id: string, { digest }: KnownCheckpoint): Promise<boolean> {
+    const body = await this.#kv.getField(checkpointKey(branch, id), BODY_FIELD);
+    return body !== null && digestOf({ [BODY_FIELD]: body }) === digest;
   }
 
   async #historiesOf(
@@ -342,6 +354,11 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     const actual = (await this.#serialiser.load(metadata)) as Record<string, unknown>;
     return Object.entries(filter).every(([name, value]) => sameJson(actual[name], value));
   }
+}
+
+/** Returns a digest of the part of a checkpoint's record that names its blobs. */
+function digestOf(fields: RecordFields): string {
+  return hash('sha1', fields[BODY_FIELD]!, 'base64');
 }
 
 function memoryKey(branch: Branch, id: string): string {

@@ -170,6 +170,20 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
       expect((await reader.getTuple(late))!.checkpoint.channel_values.log).toEqual([...log, 'late']);
     });
 
+    it('are stored again if their parent was stored again and its first blobs were deleted', async () => {
+      const { configs, log } = await chat(new TidemarkSaver(store), 'again', 8);
+      const late = new TidemarkSaver(store);
+      await late.getTuple(configs.at(-1)!);
+      // Another process prunes the checkpoint that `late` remembers, and the same one is then stored with new blobs.
+      await put(new TidemarkSaver(store), configs.at(-1)!, { log: ['newest'] });
+      const dropped = (await new TidemarkSaver(store).getTuple(configs.at(-1)!))!;
+      await new TidemarkSaver(store).prune({ threadId: 'again', keep: 1 });
+      await new TidemarkSaver(store).put(threadOf('again'), dropped.checkpoint, dropped.metadata!, { log: 8, turn: 8 });
+      const next = await put(late, configs.at(-1)!, { log: [...log, 'late'] });
+      const { channel_values } = (await new TidemarkSaver(store).getTuple(next))!.checkpoint;
+      expect(channel_values.log).toEqual([...log, 'late']);
+    });
+
     it('are deleted later if a process dies while it prunes', async () => {
       const { configs, log } = await chat(new TidemarkSaver(store), 'died', 20);
       await put(new TidemarkSaver(store), configs.at(-1)!, { log: ['short'] });

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -48,6 +49,13 @@ _REMEMBERED_CHECKPOINTS = 1_000
 Channels = Mapping[str, tuple[Version, ValueRef]]
 
 
+class KnownCheckpoint(NamedTuple):
+    """What later calls need of a checkpoint. The digest shows whether it was stored again since."""
+
+    channels: Channels
+    digest: bytes
+
+
 class TidemarkSaver(BaseCheckpointSaver[int]):
     """Stores LangGraph checkpoints on a Tidemark server. All methods exist in a synchronous and an asynchronous form.
 
@@ -78,8 +86,7 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
         self._fence = fence
         self._background = Background()
         self._info: StoreInfo | None = None
-        # A stored checkpoint never changes, so this cache is never out of date.
-        self._channels: OrderedDict[str, Channels] = OrderedDict()
+        self._checkpoints: OrderedDict[str, KnownCheckpoint] = OrderedDict()
         self._values = ValueCache()
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -95,7 +102,7 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
         reader = TupleReader(self._kv, self.serde, known)
         found = await reader.read(stored)
         if found is not None:
-            self._remember(branch, stored.record.id, stored.record.channels)
+            self._remember(branch, stored.record.id, stored.record.channels, stored.fields)
             for value, frame in reader.values.items():
                 self._values.set(branch, value, frame)
             return found
@@ -145,14 +152,14 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
         branch = branch_of(config)
         parent_id = checkpoint_id_of(config)
         whole = get_checkpoint_metadata(config, metadata)
-        inherited = None if parent_id is None else await self._channels_of(branch, parent_id)
+        parent = None if parent_id is None else await self._known(branch, parent_id)
         if self._fence:
             await claim_head(self._kv, branch, parent_id, checkpoint["id"])
-        is_shared = await self._put(branch, parent_id, checkpoint, whole, new_versions, inherited)
-        # The parent may have been deleted after its channels were read. If it still exists, its values are safe,
-        # because pruning reads the checkpoints again before it deletes blobs.
-        if is_shared and parent_id is not None and await self._is_gone(branch, parent_id):
-            self._channels.pop(_memory_key(branch, parent_id), None)
+        is_shared = await self._put(branch, parent_id, checkpoint, whole, new_versions, parent and parent.channels)
+        # The parent may have been deleted, or stored again with other blobs, after its channels were read. If it is
+        # still the same, its blobs are safe, because pruning reads the checkpoints again before it deletes blobs.
+        if is_shared and parent_id and parent and not await self._is_unchanged(branch, parent_id, parent):
+            self._checkpoints.pop(_memory_key(branch, parent_id), None)
             await self._put(branch, parent_id, checkpoint, whole, new_versions, None)
         return config_of(branch, checkpoint["id"])
 
@@ -326,7 +333,7 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
             stored = await self._kv.swap(key, expected={FENCED_FIELD: None}, set=fields, sealed=info.encrypts)
             if not stored.swapped:
                 raise conflict(branch, parent_id, stored.record and stored.record.text(FENCED_FIELD))
-        self._remember(branch, checkpoint["id"], channels)
+        self._remember(branch, checkpoint["id"], channels, fields)
         return writer.is_shared
 
     async def _branches(self, config: RunnableConfig | None) -> AsyncIterator[Branch]:
@@ -339,24 +346,24 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
             for branch in await read_namespaces(self._kv, thread):
                 yield branch
 
-    async def _channels_of(self, branch: Branch, id: str) -> Channels | None:
-        known = self._channels.get(_memory_key(branch, id))
+    async def _known(self, branch: Branch, id: str) -> KnownCheckpoint | None:
+        known = self._checkpoints.get(_memory_key(branch, id))
         if known is not None:
             return known
         stored: StoredCheckpoint | None = await read_checkpoint(self._kv, branch, id)
-        if stored is None:
-            return None
-        self._remember(branch, id, stored.record.channels)
-        return stored.record.channels
+        return None if stored is None else self._remember(branch, id, stored.record.channels, stored.fields)
 
-    def _remember(self, branch: Branch, id: str, channels: Channels) -> None:
-        self._channels[_memory_key(branch, id)] = channels
-        self._channels.move_to_end(_memory_key(branch, id))
-        if len(self._channels) > _REMEMBERED_CHECKPOINTS:
-            self._channels.popitem(last=False)
+    def _remember(self, branch: Branch, id: str, channels: Channels, fields: Mapping[str, bytes]) -> KnownCheckpoint:
+        known = KnownCheckpoint(channels, _digest_of(fields[BODY_FIELD]))
+        self._checkpoints[_memory_key(branch, id)] = known
+        self._checkpoints.move_to_end(_memory_key(branch, id))
+        if len(self._checkpoints) > _REMEMBERED_CHECKPOINTS:
+            self._checkpoints.popitem(last=False)
+        return known
 
-    async def _is_gone(self, branch: Branch, id: str) -> bool:
-        return await self._kv.get_field(branch.checkpoint_key(id), BODY_FIELD) is None
+    async def _is_unchanged(self, branch: Branch, id: str, known: KnownCheckpoint) -> bool:
+        body = await self._kv.get_field(branch.checkpoint_key(id), BODY_FIELD)
+        return body is not None and _digest_of(body) == known.digest
 
     async def _info_of_store(self) -> StoreInfo:
         if self._info is None:
@@ -368,6 +375,11 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
 
     def _load(self, frame: Frame) -> Any:
         return self.serde.loads_typed((frame.type, frame.bytes))
+
+
+def _digest_of(body: bytes) -> bytes:
+    """Returns a digest of the part of a checkpoint's record that names its blobs."""
+    return hashlib.blake2b(body, digest_size=16).digest()
 
 
 def _memory_key(branch: Branch, id: str) -> str:
