@@ -12,11 +12,15 @@ const SECRETS = [
   'large-blob-secret',
   'write-secret',
   'large-write-secret',
+  'piece-secret',
   'metadata-secret',
   'memory-secret',
   'large-memory-secret',
 ];
-const [inline, blob, largeBlob, written, largeWrite, metadata, memory, largeMemory] = SECRETS as [string, ...string[]];
+const [inline, blob, largeBlob, written, largeWrite, piece, metadata, memory, largeMemory] = SECRETS as [
+  string,
+  ...string[],
+];
 const long = (text: string | undefined, size: number) => `${text} ${'x'.repeat(size)}`;
 
 testSealing(SECRETS, async (store) => {
@@ -39,13 +43,21 @@ testSealing(SECRETS, async (store) => {
     ],
     'task',
   );
+  // Of the text, only the end is new.
+  const grown = {
+    ...checkpoint,
+    id: uuid6(2),
+    channel_values: { ...values, text: `${values.text}${long(piece, 1_500)}` },
+    channel_versions: { ...versions, text: 2 },
+  };
+  await new TidemarkSaver(store).put(config, grown, { ...about, step: 2 }, { text: 2 });
   const items = new TidemarkStore(store);
   await items.put(['users'], 'ada', { likes: memory });
   await items.put(['users'], 'ada', { likes: memory, story: long(largeMemory, 600_000) });
   return {
     async read() {
-      const tuple = await new TidemarkSaver(store).getTuple(THREAD);
-      return JSON.stringify([tuple, await new TidemarkStore(store).search(['users'])]);
+      const tuples = await Array.fromAsync(new TidemarkSaver(store).list(THREAD));
+      return JSON.stringify([tuples, await new TidemarkStore(store).search(['users'])]);
     },
   };
 });
