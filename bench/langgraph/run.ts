@@ -27,7 +27,7 @@ interface Settings {
   pid?: number | undefined;
 }
 
-/** What a round measured, per call. */
+/** The figures of a round, per call. */
 interface Cost {
   wallUs: number;
   cpuUs: number;

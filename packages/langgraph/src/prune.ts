@@ -20,7 +20,7 @@ export interface PruneOptions {
   olderThan?: Duration;
 }
 
-/** What pruning has deleted. */
+/** The numbers of deleted records. */
 export interface Pruned {
   checkpoints: number;
   /** The number of records of large values. Small values are deleted with their checkpoints. */

@@ -54,7 +54,7 @@ export interface TidemarkSaverOptions {
 
 /** Pending writes above this size become blobs, because a field of every engine has room for this size only. */
 const INLINE_WRITE_BYTES = 128 * 1024;
-/** What later calls need of a checkpoint. */
+/** A checkpoint to which later ones may refer. */
 interface KnownCheckpoint {
   channels: ReadonlyMap<string, ChannelRef>;
   digest: string;
@@ -85,7 +85,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   readonly #isFenced: boolean;
   readonly #canBatch: boolean;
   readonly #values = new BlobCache();
-  /** Checkpoints that this process has stored or read. One that was stored again since is noticed by its digest. */
+  /** Checkpoints that this process has stored or read. Their digests show whether they were stored again since. */
   readonly #checkpoints = new LruMap<string, KnownCheckpoint>(REMEMBERED_CHECKPOINTS);
 
   /** @throws `INVALID_ARGUMENT` if the first argument is not a store. */

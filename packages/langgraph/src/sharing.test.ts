@@ -144,7 +144,7 @@ function applyTo(messages: string[], { kind, at, count, size, seed }: Edit): voi
 }
 
 describe('after any changes', () => {
-  it('a value is what was stored, and needs few blobs that are no waste', () => {
+  it('a value is what was stored, and needs few blobs of which it uses at least half', () => {
     fc.assert(
       fc.property(fc.array(edit, { maxLength: 60 }), (edits) => {
         const [versions, messages] = [new Versions(), [] as string[]];

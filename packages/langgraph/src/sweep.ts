@@ -88,7 +88,7 @@ async function deleteCheckpoint(kv: KvStore, { record, fields }: StoredCheckpoin
 }
 
 /**
- * Reads all checkpoints of a branch. Oldest first: if a checkpoint is deleted meanwhile, those that were based on it are
+ * Reads all checkpoints of a branch. Oldest first: if a checkpoint is deleted during the scan, its children are
  * read after it.
  */
 async function needsOf(kv: KvStore, branch: Branch): Promise<Needs> {

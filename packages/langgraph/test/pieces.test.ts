@@ -78,7 +78,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
       expect(await recordsOf(store, 'pruned')).toEqual([]);
     });
 
-    it('are those that were stored, whatever changes, forks, restarts and prunes come between', async () => {
+    it('are those that were stored, after any changes, forks, restarts and prunes', async () => {
       let count = 0;
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {

@@ -93,7 +93,7 @@ async def _delete_checkpoint(kv: Kv, stored: StoredCheckpoint) -> None:
 
 
 async def _needs_of(kv: Kv, branch: Branch) -> _Needs:
-    """Reads all checkpoints of a branch. Oldest first: if a checkpoint is deleted meanwhile, those that were based on it
+    """Reads all checkpoints of a branch. Oldest first: if a checkpoint is deleted during the scan, its children
     are read after it."""
     needs = _Needs()
     prefix = branch.prefix(CHECKPOINTS)

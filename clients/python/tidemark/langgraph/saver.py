@@ -50,7 +50,7 @@ Channels = Mapping[str, tuple[Version, ValueRef]]
 
 
 class KnownCheckpoint(NamedTuple):
-    """What later calls need of a checkpoint. The digest shows whether it was stored again since."""
+    """A checkpoint that later calls refer to. The digest shows whether it was stored again since."""
 
     channels: Channels
     digest: bytes
