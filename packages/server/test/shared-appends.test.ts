@@ -183,6 +183,28 @@ describe('a shared request whose answer is lost', () => {
     );
   });
 
+  it('leaves the other outcomes unknown if the connection breaks midway', async () => {
+    const { store, results } = await settled(async (init, send) => {
+      const answer = await send();
+      if (!isShared(init)) return answer;
+      const [first] = (await answer.text()).split('\n');
+      let isSent = false;
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (isSent) controller.error(new TypeError('terminated'));
+          else controller.enqueue(new TextEncoder().encode(`${first}\n`));
+          isSent = true;
+        },
+      });
+      return new Response(body, { status: 200, headers: { 'content-type': 'application/x-ndjson' } });
+    });
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected']);
+    expect(errorsOf(results)).toMatchObject(
+      [1, 2, 3].map((n) => ({ code: 'OUTCOME_UNKNOWN', write: { args: [{ runId: `run-${n}` }] } })),
+    );
+    expect(await store.runs.headSeq('run-3')).toBe(1);
+  });
+
   it('gives every caller the error of a refused request', async () => {
     const refusal = { code: 'OVERLOADED', status: 503, outcome: 'rejected', retryable: true };
     const problem = { ...refusal, type: 'about:blank', title: 'Overloaded', detail: 'Too many calls are waiting' };
