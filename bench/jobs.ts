@@ -17,7 +17,7 @@ const AT_ONCE = 200;
 const TYPE = 'bench';
 const key = (taskId: string) => `gbe.state.tasks.${TYPE}.${taskId}`;
 
-/** Jobs as in a real queue: most have ended, some wait, some are being worked on. */
+/** Jobs as in a real queue: most have ended, some are waiting, some are in progress. */
 function otherJob(index: number): Record<string, string | number> {
   const now = Date.now();
   const state = ['pending', 'running', 'failed', 'cancelled'][index % 40] ?? 'completed';
@@ -35,7 +35,7 @@ async function fill(store: Pick<Store, 'kv'>, count: number, report: (line: stri
   }
 }
 
-/** Returns the milliseconds of one sweep that sends all stuck jobs back. */
+/** Returns the duration in milliseconds of one sweep, which returns all stuck jobs to the queue. */
 async function sweepOnce(store: Pick<Store, 'kv' | 'jobs'>): Promise<number> {
   const stuck = Array.from({ length: STUCK }, (_, index) => key(`stuck-${index}`));
   const lapsed = { state: 'claimed', worker: 'eve', created_at: 1, updated_at: Date.now(), timeout_at: 1 };

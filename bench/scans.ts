@@ -60,7 +60,7 @@ async function onEngine(engine: string, quick: boolean): Promise<Figure[]> {
   }
 }
 
-/** Returns the cost of a unit of ours as a multiple of the other's. */
+/** Returns our cost per unit as a multiple of the other's. */
 function costOf(most: number, scenario: string, { ours, raw, ratio }: Rates): Figure {
   return { scenario, unit: '1/s', ours, raw, ratio: 1 / ratio, wanted: `≤ ${most}`, kept: 1 / ratio <= most };
 }
@@ -132,7 +132,7 @@ async function deleteAll({ kv }: Store, records: number): Promise<void> {
   if (deleted !== records) throw new Error(`${deleted} of ${records} records were deleted`);
 }
 
-/** Returns the appends per second of `AT_ONCE` callers, each with a run of its own. Stops early when `until` is over. */
+/** Returns the appends per second of `AT_ONCE` callers, each with its own run. Stops early when `until` is over. */
 async function appendRate(store: Store, until: { readonly isOver: boolean } = { isOver: false }): Promise<number> {
   const start = performance.now();
   let appended = 0;
