@@ -89,7 +89,7 @@ async function grow(store: Store, round: number): Promise<void> {
   await store.artifacts.putText(`text of round ${round}`, { ttl: null });
 }
 
-/** Returns whether a run was deleted, in which case the target may have it until the next copy. */
+/** Returns whether a run was deleted. The target may still have a deleted run until the next copy. */
 async function isDeleted({ admin }: Store, runId: string): Promise<boolean> {
   for (let cursor: { cursor?: string } = {}; ; ) {
     const { items, next } = await admin.listRemovedRuns({ ...cursor, limit: 1_000 });

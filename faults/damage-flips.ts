@@ -150,7 +150,7 @@ async function answersOf(store: Store, expected: Expected, older: Expected): Pro
       answers.refused.push(name);
     }
   }
-  // Items that a list omitted and named are not read one by one.
+  // Items that a list reported as damaged are not read one by one.
   answers.refused.push(...[...expected.keys()].filter((name) => !asked.has(name)));
   return answers;
 }

@@ -41,7 +41,7 @@ class Subject {
   #events = 0;
   #round = 0;
   #began = 0;
-  /** The delay of the alert after the first read. */
+  /** How long after the first read the alert was raised. */
   alertMs: number | null = null;
   /** The sequences that the subscription of the last round has handled, by run. */
   readonly #handled = new Map<string, number[]>();
@@ -139,7 +139,7 @@ class Subject {
   async #project(): Promise<number> {
     const began = performance.now();
     const projector = await createProjector({ store: this.#store, name: `snapshots-${this.#round}` });
-    // Events, because a run whose snapshot was refreshed twice need not count twice.
+    // Counts events and not snapshots, because a snapshot may be refreshed twice for the same events.
     const expected = (RUNS - (this.#isDamaged ? 1 : 0)) * EVENTS_A_RUN;
     await until(() => projector.status().folded >= expected);
     const rate = perSecond(projector.status().folded, began);

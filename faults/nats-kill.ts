@@ -34,7 +34,7 @@ const RECOVERY_LIMIT_MS = 30_000;
 interface Servers {
   title: string;
   url: string;
-  /** Kills the most important server and returns a function that restarts it. */
+  /** Kills the only server, or the leader of a cluster, and returns a function that restarts it. */
   kill(): Promise<() => Promise<void>>;
   stop(): Promise<void>;
 }

@@ -121,7 +121,7 @@ async function cutRepeatedly(images: Images, cuts: number): Promise<void> {
   const controls: string[] = [];
   for (const synchronous of ['NORMAL', 'OFF']) {
     let verdict: Verdict;
-    // A cut just after a checkpoint loses nothing, also with NORMAL.
+    // A cut right after a checkpoint loses nothing, even with NORMAL.
     for (let cut = 1; ; cut++) {
       const name = `control-${synchronous}-${cut}`;
       verdict = await cutOnce(images, name, startUnsafe(synchronous), readBare, writingMs());

@@ -75,7 +75,9 @@ async function fuzzOnce(fuzz: Fuzz, numRuns: number, seed: number, agent: Agent,
   }
 }
 
-/** Returns the server error of a reply, also in one line of many. A busy server may reply with 503. */
+/**
+ * Returns the server error of a reply, even if only one of many lines contains it. A busy server may reply with 503.
+ */
 function failureIn(status: number, text: string): string | null {
   const isReasoned = /"code":"(OVERLOADED|UNAVAILABLE)"/.test(text);
   if (status >= 500 && !(status === 503 && isReasoned)) return `a failure of the server, ${status}`;

@@ -1,6 +1,6 @@
 /**
- * 10 000 idle live streams on one server process: it must stay below 400 MB, and then deliver one event of each run to
- * every reader, once. `--streams 10000 --runs 1000 --idle 35`.
+ * 10 000 idle live streams on one server process: the process must stay below 400 MB and then deliver one event of each
+ * run to every reader, once. `--streams 10000 --runs 1000 --idle 35`.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * Kills the Snowflake sink with SIGKILL at random moments while events are appended, redacted and deleted. Snowflake is
- * a fake that sends a quarter of the pages twice, loses replies, answers later and refuses. At the end the views must
- * equal a fold of the store. `--events 1000000 --kills 20 --seed N`; `--quick` for 20 000 events and 5 kills.
+ * Kills the Snowflake sink with SIGKILL at random moments while events are appended, redacted and deleted. The fake of
+ * Snowflake runs a quarter of the pages twice, loses replies, answers late and refuses requests. At the end the views
+ * must equal a fold of the store. `--events 1000000 --kills 20 --seed N`; `--quick` for 20 000 events and 5 kills.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ const keys = generateKeyPairSync('rsa', { modulusLength: 2_048 });
 const runIdOf = (run: number) => `run-${String(run).padStart(7, '0')}`;
 const runCount = Math.ceil(events / EVENTS_PER_RUN);
 
-/** Returns the events of a run, some of which it does not allow. */
+/** Returns the events of a run, including some invalid transitions. */
 function eventsOf(run: number): RunEventInput[] {
   const runId = runIdOf(run);
   const event = (eventType: string, n: number): RunEventInput => ({

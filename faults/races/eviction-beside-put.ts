@@ -1,6 +1,6 @@
 /**
- * A session is full. One actor stores a new artifact, which evicts the least recently used one, while another stores
- * exactly that one again. It is then among the most recently used and must stay.
+ * A session is full. One actor stores a new artifact, which evicts the least recently used artifact, while another
+ * stores that same artifact again. It then counts as recently used and must stay.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Arena, Race, RoundResult } from './race.ts';

@@ -1,6 +1,6 @@
 /**
  * One actor sweeps with the shortest grace period while another stores bytes that are not referenced yet or were just
- * released. An acknowledged artifact must be readable. A put that lost its upload must say so.
+ * released. An acknowledged artifact must be readable. A put that lost its upload must fail.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTidemarkError } from '@tidemark/core';
