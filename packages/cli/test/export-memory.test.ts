@@ -1,4 +1,4 @@
-/** The memory of an export does not depend on the size of the store. `faults/export-memory` exports larger ones. */
+/** The memory of an export does not depend on the size of the store. `faults/export-memory` exports larger stores. */
 import { JSON_LINES } from '@tidemark/runtime';
 import { expect, it } from 'vitest';
 import { MB, measureExport } from '../../../faults/export-growth.ts';
