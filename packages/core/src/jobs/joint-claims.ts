@@ -173,7 +173,10 @@ export class JointClaims {
     }
   }
 
-  /** The latest deadline of the callers applies to their step, so that a short one cannot end the other calls. */
+  /**
+   * The latest deadline of the callers applies to their step, so that a caller with a short deadline cannot end the
+   * other calls.
+   */
   #sharedCall(waiting: readonly Attempt[]): EngineCall {
     const deadline = Math.max(...waiting.map(({ claim }) => claim.call.deadline ?? Number.POSITIVE_INFINITY));
     const { tenantId } = this.#settings;

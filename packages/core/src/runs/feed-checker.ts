@@ -22,7 +22,8 @@ interface CheckedPage {
   entries: readonly FeedEntry[];
   quarantined: readonly StoredQuarantine[];
   /**
-   * Whether this is the last attempt to read the page. An event that still does not match its chain is then damaged.
+   * Whether this is the last attempt to read the page. On the last attempt, an event that does not match its chain is
+   * damaged.
    */
   isLastRead: boolean;
 }
@@ -50,7 +51,8 @@ export class FeedChecker {
   readonly #engine: RunEngine;
   readonly #quarantine: Quarantine;
   /**
-   * The chain at the end of recent pages, by their next cursor. Avoids reading a commit again for each of its pages.
+   * The chain readers at the end of recent pages, by the cursor of the next page. With them, a commit that continues on
+   * the next page is not read again from its beginning.
    */
   readonly #ends = new LruMap<string, { key: string; reader: ChainReader; runSeq: number }>(MAX_ENDS);
 

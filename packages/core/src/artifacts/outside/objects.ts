@@ -16,17 +16,15 @@ import type { ErasedObject, ListedObject, ObjectRegistry } from './registry.ts';
 /** How long an upload may stall before a sweep treats it as abandoned. */
 export const PENDING_FOR_MS = 3_600_000;
 const AT_ONCE = 16;
-/**
- * The maximum number of lookups of a pointer whose object is missing: a put of the same bytes may have replaced both.
- */
+/** How often to look up a pointer whose object is missing. A put of the same bytes may have replaced both since. */
 const MOST_LOOKS = 3;
 
-/** The name of an object in the byte store. Each tenant has a prefix of its own. */
+/** The name of an object in the byte store. Each tenant has its own prefix. */
 export function objectName(tenantId: string, object: string): string {
   return `artifacts/${encodeId(tenantId)}/${object}`;
 }
 
-/** The objects that a pass removed, with the sizes of their pointers. */
+/** The total size of the removed objects and of their pointers. */
 export interface RemovedObjects {
   sizeBytes: number;
   pointerBytes: number;
@@ -83,7 +81,7 @@ export class OutsideObjects {
     return true;
   }
 
-  /** Removes the objects of a tenant, or of all, that nothing refers to. */
+  /** Removes the objects of a tenant, or of all tenants, that no pointer refers to. */
   async removeUnnamed(tenantId: string | null, graceMs: number, call: EngineCall): Promise<RemovedObjects> {
     const removed = { sizeBytes: 0, pointerBytes: 0 };
     const now = await this.#registry.now(call);
