@@ -10,7 +10,7 @@ const BATCH = ['kv.atomicBatch'] as const;
 const MOST = 25;
 const MOST_BYTES = 1024 * 1024;
 
-/** Keys that engines store in different places, as buckets or index pages. */
+/** Keys that engines store apart, such as in different buckets or index pages. */
 const KEYS = upTo(8).map((n) => `batch.${n}`);
 
 function unmetOf(result: KvBatchResult) {
@@ -157,7 +157,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/batch-requests-are-answered-once',
-    title: 'a retried batch returns its first result and changes nothing, whatever became of its records',
+    title: 'a retried batch returns its first result and changes nothing, even if its records have changed since',
     proves: ['KV-10', 'GEN-8'],
     needs: BATCH,
     async run(bench) {
@@ -264,7 +264,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/batches-side-by-side',
-    title: 'batches over the same keys in opposite order, beside single writes, never interleave and all end',
+    title: 'concurrent batches over the same keys in opposite order, and single writes, never interleave and all end',
     proves: ['KV-10', 'GEN-3'],
     needs: BATCH,
     async run(bench) {

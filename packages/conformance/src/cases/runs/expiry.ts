@@ -97,7 +97,7 @@ export const EXPIRY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/expiry-spares-runs-that-have-not-ended',
-    title: 'a run that has not ended expires only if its own setting says so',
+    title: 'a run that has not ended expires only if its setting requires it',
     proves: ['RUN-21'],
     async run(bench) {
       const paths = [['Progress'], ['RunQueued'], ['RunStarted'], ['RunStarted', 'RunPaused']];
@@ -147,7 +147,7 @@ export const EXPIRY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/expired-run-never-returns',
-    title: 'a run whose expiry passed stays unknown, whatever is appended at that moment',
+    title: 'a run whose expiry passed stays unknown, even if events are appended at that moment',
     proves: ['RUN-21', 'RUN-2'],
     async run(bench) {
       const { runs } = bench.tenant;
