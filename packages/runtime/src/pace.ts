@@ -1,7 +1,7 @@
 /** Limits background work to a fraction of the time, so that writers keep most of the engine's capacity. */
 import { sleep } from '@tidemark/core/engine';
 
-/** The longest rest, however long a batch took. */
+/** The longest rest, even after a very long batch. */
 const LONGEST_REST_MS = 10_000;
 
 export class Pace {

@@ -14,8 +14,8 @@ export interface PageDelivery {
   /** The shard of the page. The events of a run are always in the same shard. */
   shard: number;
   /**
-   * The number of times that processes have taken the shard. A handler with a lower epoch than another one has lost the
-   * shard, although its writes may still be under way: write the epoch with the data, and let the higher one win.
+   * The number of times that processes have taken the shard. A handler with a lower epoch than another handler has lost
+   * the shard, but its writes may still arrive. Write the epoch with the data, and let the higher epoch win.
    */
   epoch: number;
   /** The number of the attempt within this process, starting at 1. */
@@ -59,7 +59,7 @@ const SILENCE_MS = 2_000;
 
 /**
  * Starts handling pages of events under a name. Every event is delivered at least once; the events of a run arrive in
- * order. `status().lagMs` is the age of the oldest event that was not handled yet, and 0 when all are.
+ * order. `status().lagMs` is the age of the oldest event that has not been handled, or 0 when all have been.
  *
  * @throws `INVALID_ARGUMENT` for an invalid option, or if the name was started with another number of shards.
  *

@@ -1,8 +1,8 @@
 /**
- * Moves runs from a store into packs. A run leaves the store only after its pack was written, listed as under way, read
- * back and verified. After a crash at any point, each run is in the store or in the archive, and the next archiver
- * finishes the listed packs. A run that was redacted or restored after packing stays in the store and is packed again,
- * because its copy is outdated.
+ * Moves runs from a store into packs. A run leaves the store only after its pack was written, listed under
+ * `under-way/`, read back and verified. After a crash at any point, each run is in the store or in the archive, and the
+ * next archiver finishes the listed packs. A run that was redacted or restored after packing stays in the store and is
+ * packed again, because its copy is outdated.
  */
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { inParts } from '@tidemark/core/engine';
@@ -160,8 +160,8 @@ export class Packing {
   }
 
   /**
-   * Lists the pack as under way and removes its runs from the store. Returns the runs that were rewritten after they
-   * were packed.
+   * Lists the pack under `under-way/` and removes its runs from the store. Returns the runs that were rewritten after
+   * they were packed.
    */
   async #leaveListed(manifest: Manifest, report: ArchiveReport): Promise<PackedRun[]> {
     await writeUnderWay(this.#target, manifest);
