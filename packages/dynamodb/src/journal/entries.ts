@@ -24,8 +24,7 @@ export interface EntryGroup {
 }
 
 /**
- * Divides entries into groups that each fit into an item. An entry that is too large for an item forms a group of its
- * own.
+ * Divides entries into groups that each fit into an item. An entry that is too large for an item forms its own group.
  */
 export function groupsOf(entries: readonly JournalEntry[]): EntryGroup[] {
   const groups: JournalEntry[][] = [];
@@ -119,8 +118,7 @@ export class EntryReader {
   }
 
   /**
-   * Returns entries after a sequence, up to a last sequence. Reads no commit after the one that contains the last
-   * sequence.
+   * Returns entries after a sequence, up to and including `upTo`. Reads no commit after the one that contains `upTo`.
    */
   async read(
     name: JournalName,

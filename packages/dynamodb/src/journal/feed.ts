@@ -1,8 +1,7 @@
 /**
  * The feed of runs. A commit adds a pending position. Readers move pending positions into numbered segments, whose
  * order never changes. Writers therefore never wait for each other. One transaction writes a segment and the head of
- * its shard and removes the pending positions, so every position is in exactly one segment, however many readers there
- * are.
+ * its shard and removes the pending positions, so every position is in exactly one segment, even with many readers.
  */
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import {

@@ -61,7 +61,7 @@ const ABSENT: Found = {
 
 /**
  * Recognises a write by its id, or by its request id once many other writes have followed. A write without conditions
- * may be applied again: its caller has not returned yet, so it may also come last.
+ * may be applied again: its call is still in progress, so it may as well take effect last.
  */
 export function ownWrite(writeId: Buffer, { requestId, expect }: Pick<RecordWrite, 'requestId' | 'expect'>): OwnWrite {
   return {
@@ -154,7 +154,7 @@ interface Written {
   parts: PartsOf | null;
 }
 
-/** Returns the complete item as of after a write. */
+/** Returns the complete item after a write. */
 export function recordItem(name: RecordName, it: Written): Item {
   const item: Item = { ...recordKey(name), k: { S: name.key }, o: { S: name.tenantId } };
   item.r = { N: String(it.revision) };
