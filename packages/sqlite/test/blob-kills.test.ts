@@ -46,7 +46,7 @@ async function withStore<T>(path: string, use: (store: Awaited<ReturnType<typeof
 const put = (path: string, sessionId: string) =>
   withStore(path, async (store) => void (await store.artifacts.putBytes(LARGE, { scope: { sessionId } })));
 
-/** Expects every reference to be readable. Returns the sessions that have one. */
+/** Expects every reference to be readable. Returns the sessions that have a reference. */
 async function expectReadable(path: string): Promise<string[]> {
   return withStore(path, async ({ artifacts }) => {
     const { items } = await artifacts.list();
@@ -55,7 +55,7 @@ async function expectReadable(path: string): Promise<string[]> {
   });
 }
 
-/** Expects storing and erasing to work as before, and to leave nothing behind. */
+/** Expects storing and erasing to work again, and to leave nothing behind. */
 async function expectRepairable(path: string): Promise<void> {
   await put(path, SESSIONS.writer);
   expect(await expectReadable(path)).toContain(SESSIONS.writer);

@@ -7,7 +7,7 @@ import { type BindingEngine, type BindingRow, corruptValue, sumNames } from '@ti
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
 
-/** Stored as the context of bindings without one. Ids are never empty (GEN-5). */
+/** Stored as the context of bindings without a context. Ids are never empty (GEN-5). */
 const NO_CONTEXT = '';
 const PAGE = 100;
 
@@ -28,9 +28,7 @@ const COLUMNS =
   'trace_id, context_id, task_id, agent_url, sum, router_session_id, is_terminal, about_sum, details, recency';
 const OF_BINDING = 'WHERE tenant_id = ? AND trace_id = ? AND context_id = ? AND task_id = ?';
 
-/**
- * A recency above every recency of the session and of the row itself, so that a change is always the most recent one.
- */
+/** A recency above every recency of the session and of the row, so that the latest change always comes first. */
 const LAST = '(SELECT COALESCE(MAX(recency), 0) FROM @remote_bindings WHERE tenant_id = ? AND router_session_id = ?)';
 
 const SAVE = `

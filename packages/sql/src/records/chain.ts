@@ -51,7 +51,7 @@ export interface ChainPlan {
   /** One outcome per step. They hold once the rows are written. */
   outcomes: (RecordOutcome | Error)[];
   changes: MadeChange[];
-  /** `null` if nothing changes. `'alone'` if the steps need a transaction of their own. */
+  /** `null` if nothing changes. `'alone'` if the steps need a separate transaction. */
   rows: ChainRows | null | 'alone';
 }
 
