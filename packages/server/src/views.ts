@@ -11,7 +11,10 @@ export class Views {
   readonly #secret: Secret | null;
   readonly #views = new LruMap<string, Store>(MOST_VIEWS);
 
-  /** `secret` is `null` if there are no tenants from whom the activity of others must be hidden. */
+  /**
+   * `secret` is `null` if the server has no auth, because then there are no tenants to hide the activity of others
+   * from.
+   */
   constructor(store: Store, secret: Secret | null) {
     this.#store = store;
     this.#secret = secret;
