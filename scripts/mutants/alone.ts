@@ -1,4 +1,4 @@
-/** Judges a mutant that no switch can turn on, in processes of its own: constants and Lua scripts. */
+/** Tests a mutant without a switch, in separate processes: constants and Lua scripts. */
 import { startTests } from './processes.ts';
 import type { Sandbox } from './sandbox.ts';
 import { argumentsOf, environmentOf, STAGES, type Stage } from './stages.ts';
@@ -6,8 +6,8 @@ import { argumentsOf, environmentOf, STAGES, type Stage } from './stages.ts';
 export type Verdict = 'killed' | 'survived' | 'timed out';
 
 /**
- * A mutant that exceeds the time limit has been noticed: it loops, or waits forever. The limit of a stage is a multiple
- * of its time on unchanged sources.
+ * A mutant that exceeds the time limit counts as detected: it loops, or waits forever. The limit of a stage is a
+ * multiple of its time on unchanged sources.
  */
 const LONGEST_MS = 900_000;
 const SHORTEST_LIMIT_MS = 60_000;
@@ -24,8 +24,8 @@ export async function judgeAlone(sandbox: Sandbox, file: string, changed: string
     try {
       const outcome = await run(sandbox, stage);
       if (outcome === 'timed out') return outcome;
-      // On a busy machine a test that measures time may fail by itself, but hardly twice in a row. The kit waits as
-      // long as it takes.
+      // On a busy machine a test that measures time may fail without the mutant, but rarely twice in a row. A failure
+      // of the kit counts at once, because its cases wait as long as necessary.
       if (outcome !== 0 && (stage.kit || (await run(sandbox, stage)) !== 0)) return 'killed';
     } finally {
       sandbox.write(file, source);

@@ -1,4 +1,4 @@
-/** The tests that judge mutants, in groups of one process each: the cheapest groups first. */
+/** The tests that judge mutants, in stages. Each stage is one process, and the cheapest stages come first. */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,11 +21,11 @@ const isSql = (file: string) => file.startsWith('packages/sql/');
 const isRedis = (file: string) => file.startsWith('packages/redis/') || file.includes('/keyed/');
 
 const KIT = ['scripts/mutants/kit.mutants.ts'];
-/** Tries all orders of artifact calls and takes longer than many other files together. */
+/** Runs artifact calls in every order, which takes longer than many other files together. */
 const INTERLEAVINGS = 'artifact-interleavings';
-/** These run the kit, which is a stage of its own, or test durability by killing processes. */
+/** These run the kit, which has its own stage, or test durability by killing processes. */
 const NOT_AGAIN = ['conformance*', 'faults', 'blob-kills'];
-/** These test servers, connections and other processes, which run without switches. */
+/** These test servers, connections and other processes. Mutants are switched on in the test process only. */
 const SERVERS = ['tls', 'programs', 'isolation', 'cluster', 'migrations', 'permissions'];
 const APART = [...NOT_AGAIN, ...SERVERS];
 
@@ -47,20 +47,23 @@ export const STAGES: readonly Stage[] = [
   },
 ];
 
-/** The servers that the stages of these files need. */
+/** Returns the servers that the stages of these files need. */
 export function serversFor(files: readonly string[]): ServerName[] {
   const servers = STAGES.filter((it) => files.some(it.runs)).map(({ server }) => server);
   return [...new Set(servers.filter((it) => it !== undefined))];
 }
 
-/** Files of the kit stay in memory where the system offers that. Tests of engines look at the disk they are on. */
+/**
+ * The kit's files are kept in memory if possible. Tests of engines examine the disk that they run on, so theirs are
+ * not.
+ */
 const IN_MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** The compile cache of Node, which all processes share. */
 const COMPILED = mkdtempSync(join(IN_MEMORY, 'tidemark-compiled-'));
 process.on('exit', () => rmSync(COMPILED, { recursive: true, force: true }));
 
-/** The arguments with which Node runs a stage. */
+/** Returns the arguments with which Node runs a stage. */
 export function argumentsOf({ paths, leftOut = [] }: Stage): string[] {
   const excluded = leftOut.flatMap((name) => ['--exclude', `**/${name}.test.ts`]);
   const config = ['--root', '.', '--config', 'scripts/mutants/vitest.config.ts'];

@@ -1,6 +1,6 @@
 /**
- * Measures how the time of a regular expression grows with its input. Only large ratios of the shortest of several runs
- * count, so that a busy machine cannot make a linear pattern fail.
+ * Measures how the time of a regular expression grows with its input. Each input is run several times, and only the
+ * shortest run counts. Only large ratios fail, so that a linear pattern passes on a busy machine.
  */
 import { type Stress, stressesOf, stressText } from './stress.ts';
 
