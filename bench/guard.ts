@@ -18,7 +18,7 @@ import { median } from './measure.ts';
 const ACCEPTED = new URL('./accepted.json', import.meta.url);
 const TOLERANCE = 0.05;
 /** A scenario that seems slower is measured again before it is reported. */
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 /** The figures of a scenario. */
 interface GuardFigure {
@@ -116,7 +116,7 @@ async function measureEngine(
       const name = `${engine}: ${scenario}`;
       const before = accepted?.figures[name];
       let now = await measure(guarded, rounds);
-      for (let tries = 1; before && tries < MOST_TRIES && slowerThan(name, before, now).length > 0; tries++)
+      for (let tries = 1; before && tries < MAX_TRIES && slowerThan(name, before, now).length > 0; tries++)
         now = bestOf(now, await measure(guarded, rounds));
       printRow(name, now, before);
       figures[name] = now;

@@ -31,7 +31,7 @@ async function fill(store: Pick<Store, 'kv'>, count: number, report: (line: stri
     await Promise.all(
       Array.from({ length: size }, (_, at) => store.kv.put(key(`job-${from + at}`), otherJob(from + at))),
     );
-    if ((from + size) % 200_000 === 0) report(`${from + size} jobs are there`);
+    if ((from + size) % 200_000 === 0) report(`${from + size} jobs stored`);
   }
 }
 
@@ -41,7 +41,8 @@ async function sweepOnce(store: Pick<Store, 'kv' | 'jobs'>): Promise<number> {
   const lapsed = { state: 'claimed', worker: 'eve', created_at: 1, updated_at: Date.now(), timeout_at: 1 };
   await Promise.all(stuck.map((it) => store.kv.put(it, lapsed)));
   const { durationMs, types } = await createSweeper({ store, threshold: '1d', limit: 1_000 }).run();
-  if (types[TYPE]?.requeued !== STUCK) throw new Error(`A sweep sent ${types[TYPE]?.requeued} of ${STUCK} jobs back`);
+  if (types[TYPE]?.requeued !== STUCK)
+    throw new Error(`A sweep returned ${types[TYPE]?.requeued} of ${STUCK} jobs to the queue`);
   await Promise.all(stuck.map((it) => store.kv.delete(it)));
   return durationMs;
 }

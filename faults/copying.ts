@@ -29,7 +29,7 @@ const POINTS = {
   copy: { copying: 12, 'run part': 3, replacing: 1, copied: 12, mirroring: 1, verifying: 12 },
   retention: { found: 2, removing: 12, removed: 12, batch: 2 },
 };
-const LONGEST_DELAY_MS = 12;
+const MAX_DELAY_MS = 12;
 const LEFTOVERS_LIMIT_MS = 30_000;
 
 type What = keyof typeof POINTS;
@@ -40,7 +40,7 @@ const random = new Random(Number(values.seed));
 async function crashOnce(what: What, addresses: readonly string[], folder: string): Promise<boolean> {
   const points = Object.entries(POINTS[what]);
   const [point, hits] = random.pick(points);
-  const delay = random.next() < 0.5 ? 0 : random.between(1, LONGEST_DELAY_MS);
+  const delay = random.next() < 0.5 ? 0 : random.between(1, MAX_DELAY_MS);
   const when = ['--point', point, '--hit', String(random.between(1, hits + 1)), '--delay', String(delay)];
   const child = new WriterProcess('copying-child', ['--what', what, ...addresses, ...when], join(folder, 'notes'));
   const code = await child.end();

@@ -28,7 +28,7 @@ const { values } = parseArgs({
   },
 });
 
-const LONGEST_DELAY_MS = 1_500;
+const MAX_DELAY_MS = 1_500;
 const PAGE = 1_000;
 
 const random = new Random(Number(values.seed));
@@ -48,13 +48,13 @@ async function killRepeatedly(url: string): Promise<void> {
   for (let kill = 1; kill <= Number(values.kills); kill++) {
     const at = random.between(0, writers.length - 1);
     await writers[at]!.hasWritten(notesFile, statSync(notesFile).size);
-    await sleep(random.between(0, LONGEST_DELAY_MS));
+    await sleep(random.between(0, MAX_DELAY_MS));
     writers[at]!.expectRunning();
     await writers[at]!.kill();
     writers[at] = startWriter(at, kill, url);
     if (kill % 10 === 0) console.error(`  kill ${kill} of ${values.kills}`);
   }
-  await sleep(LONGEST_DELAY_MS);
+  await sleep(MAX_DELAY_MS);
   for (const writer of writers) await writer.kill();
 }
 

@@ -22,7 +22,7 @@ const { values } = parseArgs({
 const SERVERS = ['main', 'north', 'south'];
 const TENANTS = ['one', 'two', 'three'];
 const RUNS = 2;
-const MOST_READERS = 12;
+const MAX_READERS = 12;
 let random = new Random(Number(values.seed));
 
 /** Reads some pages at a time, and keeps the events it received. */
@@ -80,7 +80,7 @@ async function round(url: string): Promise<string[]> {
         await placementOf(store)!.move(tenantId, to, { keepOldMs: 0 });
         homes.set(tenantId, to);
         history.push(`${tenantId} to ${to}`);
-      } else if (choice < 0.8 && readers.length < MOST_READERS) readers.push(new Reader());
+      } else if (choice < 0.8 && readers.length < MAX_READERS) readers.push(new Reader());
       else await random.pick(readers).page(store, random.between(1, 9));
     }
     readers.push(new Reader());

@@ -7,7 +7,7 @@ import type { Arena, Race, RoundResult } from './race.ts';
 
 const SESSION_HOLDS = 4;
 const SCOPE = { sessionId: 'session' };
-const LONGEST_DELAY_MS = 8;
+const MAX_DELAY_MS = 8;
 
 export const evictionBesidePut: Race = {
   summary: "' eviction of the least recently used artifact during a put of it",
@@ -26,8 +26,8 @@ async function round({ a, b, random, id }: Arena): Promise<RoundResult> {
   }
   await sleep(2);
   await Promise.all([
-    sleep(random.next() * LONGEST_DELAY_MS).then(() => put(user, 'text 0')),
-    sleep(random.next() * LONGEST_DELAY_MS).then(() => put(writer, 'new')),
+    sleep(random.next() * MAX_DELAY_MS).then(() => put(user, 'text 0')),
+    sleep(random.next() * MAX_DELAY_MS).then(() => put(writer, 'new')),
   ]);
   const isThere = await user.exists(oldest.id);
   return { checks: 1, problems: isThere ? [] : ['an artifact that was just stored again was pushed out'] };

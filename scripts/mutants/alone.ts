@@ -9,8 +9,8 @@ export type Verdict = 'killed' | 'survived' | 'timed out';
  * A mutant that exceeds the time limit counts as detected: it loops, or waits forever. The limit of a stage is a
  * multiple of its time on unchanged sources.
  */
-const LONGEST_MS = 900_000;
-const SHORTEST_LIMIT_MS = 60_000;
+const MAX_MS = 900_000;
+const MIN_LIMIT_MS = 60_000;
 const TIMES_AS_LONG = 5;
 
 /** The measured limit of each stage. */
@@ -41,7 +41,7 @@ async function measure(sandbox: Sandbox, stage: Stage): Promise<number> {
   if (outcome !== 0) throw new Error(`Tests of the stage "${stage.name}" fail without any change (${outcome}).`);
   const took = performance.now() - began;
   console.error(`mutants: ${stage.name}: ${(took / 1000).toFixed(1)} s without any change`);
-  return Math.min(LONGEST_MS, Math.max(SHORTEST_LIMIT_MS, TIMES_AS_LONG * took));
+  return Math.min(MAX_MS, Math.max(MIN_LIMIT_MS, TIMES_AS_LONG * took));
 }
 
 async function run({ root }: Sandbox, stage: Stage): Promise<number | 'timed out'> {
@@ -51,7 +51,7 @@ async function run({ root }: Sandbox, stage: Stage): Promise<number | 'timed out
     timer = setTimeout(() => {
       tests.kill();
       resolve('timed out');
-    }, limits.get(stage) ?? LONGEST_MS);
+    }, limits.get(stage) ?? MAX_MS);
   });
   const outcome = await Promise.race([tests.ended, late]);
   clearTimeout(timer);

@@ -14,7 +14,7 @@ type Attempt = { retry: number; repeats: number };
 type Step = { mutant: number } | { checking: number; error: string };
 
 /** On a busy machine a test of a few milliseconds may take seconds. */
-const SHORTEST_LIMIT_MS = 15_000;
+const MIN_LIMIT_MS = 15_000;
 const TIMES_AS_LONG = 10;
 const FIRST_LIMIT_MS = 180_000;
 /** How much later `switching.ts` stops the process. A process that loops cannot stop itself with a timer. */
@@ -136,7 +136,7 @@ export default class SwitchingRunner extends TestRunner {
       switches.write({ kind: 'excluded', test: name, error });
       return;
     }
-    this.#limitMs = Math.max(SHORTEST_LIMIT_MS, TIMES_AS_LONG * (performance.now() - this.#began));
+    this.#limitMs = Math.max(MIN_LIMIT_MS, TIMES_AS_LONG * (performance.now() - this.#began));
     const ids = addTo(switches.reached);
     if (ids.length > 0) switches.write({ kind: 'reached', ids });
     const suspect = switches.suspects.get(name);

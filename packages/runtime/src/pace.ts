@@ -2,7 +2,7 @@
 import { sleep } from '@tidemark/core/engine';
 
 /** The longest rest, even after a very long batch. */
-const LONGEST_REST_MS = 10_000;
+const MAX_REST_MS = 10_000;
 
 export class Pace {
   readonly #restPerWork: number;
@@ -17,7 +17,7 @@ export class Pace {
 
   /** Sleeps in proportion to the time since the last rest. */
   async rest(): Promise<void> {
-    const restMs = Math.min((performance.now() - this.#since) * this.#restPerWork, LONGEST_REST_MS);
+    const restMs = Math.min((performance.now() - this.#since) * this.#restPerWork, MAX_REST_MS);
     if (restMs > 0) await sleep(restMs, this.#signal);
     this.#since = performance.now();
   }

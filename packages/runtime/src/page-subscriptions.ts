@@ -51,9 +51,9 @@ export interface PageSubscriptionOptions {
   probe?: (point: FeedPoint) => void;
 }
 
-const LARGEST_PAGE = 10_000;
+const MAX_PAGE = 10_000;
 const FIRST_BACKOFF_MS = 200;
-const LONGEST_BACKOFF_MS = 10_000;
+const MAX_BACKOFF_MS = 10_000;
 /** While the feed is idle, it reports its progress about once a second. */
 const SILENCE_MS = 2_000;
 
@@ -91,7 +91,7 @@ class RunningPages implements Subscription {
       prefix,
       shards: checkInteger(options.shards ?? 1, 'shards', 1),
       leaseMs: checkDuration(options.lease ?? '15s', 'lease'),
-      pageSize: checkInteger(options.pageSize ?? 1_000, 'pageSize', 1, LARGEST_PAGE),
+      pageSize: checkInteger(options.pageSize ?? 1_000, 'pageSize', 1, MAX_PAGE),
       notices: options.notices === true,
       startAfter: options.startAfter,
       handle: (items, turn) => this.#handle(items, turn),
@@ -139,7 +139,7 @@ class RunningPages implements Subscription {
         if (signal.aborted) break;
         this.#options.onError?.(error);
         this.#counts.retried++;
-        await sleep(Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), LONGEST_BACKOFF_MS), signal);
+        await sleep(Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS), signal);
       }
     }
     return 0;

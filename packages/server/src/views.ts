@@ -4,12 +4,12 @@ import { LruMap } from '@tidemark/core/engine';
 import { withHiddenRevisions } from './hiding/revisions.ts';
 import type { Secret } from './hiding/secret.ts';
 
-const MOST_VIEWS = 1_000;
+const MAX_VIEWS = 1_000;
 
 export class Views {
   readonly #store: Store;
   readonly #secret: Secret | null;
-  readonly #views = new LruMap<string, Store>(MOST_VIEWS);
+  readonly #views = new LruMap<string, Store>(MAX_VIEWS);
 
   /**
    * `secret` is `null` if the server has no auth, because then there are no tenants to hide the activity of others

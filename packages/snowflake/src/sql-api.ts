@@ -35,7 +35,7 @@ interface Answer {
 /** The code of a token that is invalid or expired. */
 const INVALID_TOKEN = /^39014[0-9]$|^390318$/;
 const FIRST_DELAY_MS = 100;
-const LONGEST_DELAY_MS = 5_000;
+const MAX_DELAY_MS = 5_000;
 /** Snowflake asks for a name of the client. */
 const USER_AGENT = 'tidemark-snowflake/0.1';
 
@@ -155,7 +155,7 @@ function retryAfterOf(response: Response): number | null {
 }
 
 function delayAfter(attempts: number): number {
-  const longest = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempts - 1, 10));
+  const longest = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempts - 1, 10));
   return longest * (0.5 + Math.random() / 2);
 }
 

@@ -70,8 +70,8 @@ export const CURSOR_CASES: readonly ConformanceCase[] = [
             () => null,
             (reason) => reason,
           );
-          const told = error === null || isTidemarkError(error, 'INVALID_ARGUMENT');
-          expect(told, `the list of ${name} with cursor ${JSON.stringify(cursor)}: ${error?.code ?? error}`);
+          const isAllowed = error === null || isTidemarkError(error, 'INVALID_ARGUMENT');
+          expect(isAllowed, `the list of ${name} with cursor ${JSON.stringify(cursor)}: ${error?.code ?? error}`);
         }
       }
     },

@@ -43,7 +43,7 @@ export interface PartsOf {
 /** Precedes the names of fields, so that no field has a name with a special meaning, such as `__proto__`. */
 const FIELD = ':';
 /** The maximum size of fields. Items may have 400 KB; the rest is left for keys, request ids and rounding. */
-export const LARGEST_FIELDS = 370 * 1024;
+export const MAX_FIELDS_BYTES = 370 * 1024;
 /** Deleted and expired records are kept at least this long after the last time at which a request id is needed. */
 const MARGIN_MS = 3_600_000;
 const NO_FIELDS: Fields = new Map();

@@ -11,7 +11,7 @@ import { EVENTS, type ExportRow, type ExportTable, eventRow, RUNS, runRow } from
 
 const DEFAULT_ROWS = 100_000;
 /** The number of characters after which the next file begins, even if it has few rows. */
-const MOST_FILE_CHARACTERS = 256 * 1024 * 1024;
+const MAX_FILE_CHARACTERS = 256 * 1024 * 1024;
 const PAGE = 500;
 
 /** Options of `exportTables`. */
@@ -121,7 +121,7 @@ async function writeTable(
           options.onProgress?.({ ...report });
           yield page;
           // A page is never divided, so that the position after it is a cursor of the store.
-          const isFull = rows + PAGE > rowsPerFile || characters > MOST_FILE_CHARACTERS || options.signal?.aborted;
+          const isFull = rows + PAGE > rowsPerFile || characters > MAX_FILE_CHARACTERS || options.signal?.aborted;
           page = isFull ? null : await next();
         }
       };

@@ -151,10 +151,10 @@ function rowOf(tenantId: string, row: StoredBinding): BindingRow {
   const contextId = row.context_id === NO_CONTEXT ? null : row.context_id;
   const key = keyOf(tenantId, { traceId: row.trace_id, contextId, taskId: row.task_id });
   const terminal = row.is_terminal === null ? null : integerOf(row.is_terminal);
-  const isWhole =
+  const isIntact =
     (row.sum === null || row.sum === sumOf(key, row.agent_url)) &&
     (row.about_sum === null || row.about_sum === aboutSum(key, row.router_session_id, terminal));
-  if (!isWhole) throw corruptValue('binding', `${row.trace_id} / ${row.task_id}`);
+  if (!isIntact) throw corruptValue('binding', `${row.trace_id} / ${row.task_id}`);
   return {
     traceId: row.trace_id,
     contextId,

@@ -80,8 +80,8 @@ export function planChain(chain: Chain, now: number, nextRevision: () => number)
       changes.push(changed.change);
       for (const id of changed.left) left.add(id);
       if (requestId !== undefined && !write.requestIsNew) executed.add(requestId);
-      const isWhole = write.mode !== 'merge' || !seen.state;
-      const names = isWhole ? (changed.after.state?.fields.keys() ?? []) : namesIn(write);
+      const isReplaced = write.mode !== 'merge' || !seen.state;
+      const names = isReplaced ? (changed.after.state?.fields.keys() ?? []) : namesIn(write);
       for (const field of names) touched.add(field);
       seen = changed.after;
     }

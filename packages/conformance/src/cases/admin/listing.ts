@@ -6,7 +6,7 @@ import { allPages } from '../iterate.ts';
 
 const adminCase = casesOf('general', 'admin');
 
-const MOST_SMALL_PAGES = 30;
+const MAX_SMALL_PAGES = 30;
 
 export const LISTING_CASES: readonly ConformanceCase[] = [
   adminCase({
@@ -23,7 +23,7 @@ export const LISTING_CASES: readonly ConformanceCase[] = [
       await store.forTenant(tenants[4]!).agents.savePlannerEvent('t', plannerEvent());
       let pages = 0;
       // A store in use may have thousands of tenants, so after some small pages the rest is read in large ones.
-      const limit = () => (pages++ < MOST_SMALL_PAGES ? 3 : 1_000);
+      const limit = () => (pages++ < MAX_SMALL_PAGES ? 3 : 1_000);
       const listed = await allPages((cursor) => store.admin.listTenants({ cursor, limit: limit() }));
       expectEqual(
         listed.filter((tenant) => tenants.includes(tenant)),

@@ -8,7 +8,7 @@ import { readTexts, textsOf } from './fields.ts';
 
 const BATCH = ['kv.atomicBatch'] as const;
 const MOST = 25;
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /** Keys that engines store apart, such as in different buckets or index pages. */
 const KEYS = upTo(8).map((n) => `batch.${n}`);
@@ -143,7 +143,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
         kv.batch(wrong['a repeated key'] as KvOperation[]),
       );
       expectEqual(repeated.field, 'operations[8].key', 'the second use of the key is named');
-      const third = Math.floor(MOST_BYTES / 3);
+      const third = Math.floor(MAX_BYTES / 3);
       const large = (bytes: number) => putsOf({ v: 'x'.repeat(bytes) }, KEYS.slice(0, 3));
       await expectCode('PAYLOAD_TOO_LARGE', 'more than 1 MiB is refused', () => kv.batch(large(third)));
       expectEqual(
