@@ -182,7 +182,7 @@ export async function runsLambda(runtime: Runtime, directory: string): Promise<v
   }
 }
 
-/** The ten lines as Vite builds them for a server, with all packages inside, in a folder without packages. */
+/** Runs the ten lines as Vite builds them for a server, with all packages bundled, in a folder without packages. */
 export async function runsViteSsr(runtime: Runtime, directory: string): Promise<void> {
   const elsewhere = mkdtempSync(join(tmpdir(), 'tidemark-vite-'));
   await buildWithVite({

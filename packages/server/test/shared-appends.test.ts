@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { runEvent, startServer } from './running.ts';
 
 interface Sent {
-  /** The number of events; 1 for a request of its own. */
+  /** The number of events in the request; 1 if an event has its own request. */
   events: number;
   bytes: number;
   type: string;
@@ -89,7 +89,7 @@ describe('appends that wait at the same time', () => {
     for (const error of errorsOf(results)) expect(isTidemarkError(error)).toBe(true);
   });
 
-  it('have requests of their own if they have options or are large', async () => {
+  it('have their own requests if they have options or are large', async () => {
     const { client, sent } = await startRecorded();
     await client.runs.appendEvent(runEvent('r', 'first'));
     sent.length = 0;
@@ -119,7 +119,7 @@ describe('appends that wait at the same time', () => {
 });
 
 describe('a lone append', () => {
-  it('is sent at once, as a request of its own', async () => {
+  it('is sent at once, in its own request', async () => {
     const { client, sent } = await startRecorded();
     for (const key of ['a', 'b', 'c']) await client.runs.appendEvent(runEvent('r', key));
     expect(sent.map(({ type, events }) => [type, events])).toEqual(Array(3).fill(['application/json', 1]));
