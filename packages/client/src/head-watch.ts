@@ -9,7 +9,7 @@ type Calls = Pick<RunStore, 'appendEvent' | 'appendEvents' | 'position'>;
 type Run = Pick<RunPosition, 'tenantId' | 'runId'>;
 
 /** How many heads are remembered. Runs beyond that are unknown again, in the order in which they were added. */
-const MOST_HEADS = 10_000;
+const MAX_HEADS = 10_000;
 /** Calls that notice the same loss within this time report it once. */
 const INCIDENT_MS = 60_000;
 
@@ -81,7 +81,7 @@ export class HeadWatch {
 
   #set(run: Run, head: Head): void {
     this.#heads.set(keyOf(run), head);
-    if (this.#heads.size > MOST_HEADS) this.#heads.delete(this.#heads.keys().next().value!);
+    if (this.#heads.size > MAX_HEADS) this.#heads.delete(this.#heads.keys().next().value!);
   }
 
   /** Reads the position again before reporting a loss, because the run may have been redacted, restored or removed. */

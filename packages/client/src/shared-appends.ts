@@ -8,14 +8,14 @@ import { errorOf, errorOfGivingUp, lostAnswer } from './failures.ts';
 import { boundsOf, GRACE_MS, type Transport } from './transport.ts';
 
 /** Appends that may wait; more are refused. */
-const MOST_WAITING = 10_000;
-const MOST_EVENTS = 500;
+const MAX_WAITING = 10_000;
+const MAX_EVENTS = 500;
 /** The size of a request. Larger groups continue in the next one. */
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 /** Larger events have requests of their own. Servers limit lines more strictly than bodies. */
-const MOST_EVENT_LENGTH = 64 * 1024;
+const MAX_EVENT_LENGTH = 64 * 1024;
 /** Tenants whose appends are remembered. The appends of others still settle. */
-const MOST_TENANTS = 1_000;
+const MAX_TENANTS = 1_000;
 /** After this time without an answer, the next group is sent too, so that one slow request does not stop the others. */
 const STALLED_MS = 100;
 
@@ -52,20 +52,20 @@ export class SharedAppends {
     if (known) return known;
     const shared = new SharedAppends(transport);
     appends.set(transport.tenantId, shared);
-    if (appends.size > MOST_TENANTS) appends.delete(appends.keys().next().value!);
+    if (appends.size > MAX_TENANTS) appends.delete(appends.keys().next().value!);
     return shared;
   }
 
   /** Whether an append of this size may share a request. */
   accepts(body: string): boolean {
-    return body.length <= MOST_EVENT_LENGTH && !this.#transport.usesOldNames;
+    return body.length <= MAX_EVENT_LENGTH && !this.#transport.usesOldNames;
   }
 
   append(body: string, options: CallOptions | undefined, write: StoreWrite | undefined): Promise<AppendResult> {
     const timeoutMs = this.#transport.startCall(options);
     const signal = options?.signal;
-    if (this.#waiting.length >= MOST_WAITING)
-      throw new TidemarkError('OVERLOADED', `${MOST_WAITING} writes are waiting already; slow down and retry`);
+    if (this.#waiting.length >= MAX_WAITING)
+      throw new TidemarkError('OVERLOADED', `${MAX_WAITING} writes are waiting already; slow down and retry`);
     const { promise, resolve, reject } = Promise.withResolvers<AppendResult>();
     const append: Append = {
       ...{ body, write, signal, resolve, reject, state: 'waiting', deadline: Date.now() + timeoutMs },
@@ -102,10 +102,10 @@ export class SharedAppends {
   #take(): Append[] {
     const group: Append[] = [];
     let bytes = 0;
-    while (this.#waiting.length > 0 && group.length < MOST_EVENTS) {
+    while (this.#waiting.length > 0 && group.length < MAX_EVENTS) {
       const append = this.#waiting[0]!;
       bytes += append.body.length;
-      if (bytes > MOST_BYTES) break;
+      if (bytes > MAX_BYTES) break;
       this.#waiting.shift();
       if (append.deadline <= Date.now()) append.giveUp('ran out of time');
       if (append.state === 'given up') continue;

@@ -34,7 +34,7 @@ import { errorOfAnswer, errorOfConnection, errorOfGivingUp } from './failures.ts
 
 /** Extra time for the server, which enforces the time limit itself and returns a more precise error. */
 export const GRACE_MS = 500;
-const LONGEST_MS = 600_000;
+const MAX_MS = 600_000;
 
 export interface TransportOptions {
   /** The URL of the server without a trailing slash. */
@@ -158,7 +158,7 @@ export class Transport {
     read: (response: Response, bounds: Bounds) => T | Promise<T>,
     timeoutMs = this.startCall(options),
   ): Promise<T> {
-    const bounds = boundsOf(options, request.isLong ? LONGEST_MS : timeoutMs + GRACE_MS);
+    const bounds = boundsOf(options, request.isLong ? MAX_MS : timeoutMs + GRACE_MS);
     const attempt = async () => read(await this.#fetch(request, bounds.signal, timeoutMs), bounds);
     const result = attempt()
       .catch((error) => {
