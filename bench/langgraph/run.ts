@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- langgraph [sqlite|postgres] [--rounds 9] [--messages 40]`: our LangGraph saver beside LangGraph's
- * own on the same server, in interleaved rounds. Prints the ratio of the rates of `put` and `getTuple` and that of the CPU
+ * own on the same server, in alternating rounds. Prints the ratio of the rates of `put` and `getTuple` and that of the CPU
  * of the process per call (above 1: Tidemark is faster), and the ratio of stored bytes after a chat of 100 turns (below
  * 1: Tidemark is smaller). Install their savers first with `npm ci --prefix bench/langgraph`.
  */

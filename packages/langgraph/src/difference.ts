@@ -11,9 +11,9 @@ export interface Match {
 }
 
 /** Shorter matches cost about as much to describe as to store again. */
-const LEAST_MATCH = 128;
+const MIN_MATCH = 128;
 /** A search inserts nothing between two matches if fewer bytes than this are left. */
-const LEAST_SEARCH = 512;
+const MIN_SEARCH = 512;
 /** The number of bytes to search for. */
 const ANCHOR = 64;
 /** How many bytes after the end of a match to take the first anchor from. Each further one is taken twice as far. */
@@ -30,10 +30,10 @@ export function matchesOf(old: Buffer, next: Buffer): Match[] {
   const start = equalAfter(old, 0, next, 0, most);
   const end = equalBefore(old, old.length, next, next.length, most - start);
   const matches: Match[] = [];
-  if (start >= LEAST_MATCH) matches.push({ from: 0, at: 0, length: start });
+  if (start >= MIN_MATCH) matches.push({ from: 0, at: 0, length: start });
   const within = { from: start, at: start, oldEnd: old.length - end, nextEnd: next.length - end };
   matches.push(...matchesWithin(old, next, within));
-  if (end >= LEAST_MATCH) matches.push({ from: old.length - end, at: next.length - end, length: end });
+  if (end >= MIN_MATCH) matches.push({ from: old.length - end, at: next.length - end, length: end });
   return matches.map((match) => ofWholeCharacters(match, next));
 }
 
@@ -58,14 +58,14 @@ function matchesWithin(
   const matches: Match[] = [];
   const searched = old.subarray(0, oldEnd);
   let skip = FIRST_SKIP;
-  for (let searches = 0; searches < MAX_SEARCHES && nextEnd - at >= LEAST_SEARCH; searches++) {
+  for (let searches = 0; searches < MAX_SEARCHES && nextEnd - at >= MIN_SEARCH; searches++) {
     const anchor = at + skip;
     if (anchor + ANCHOR > nextEnd) break;
     const found = searched.indexOf(next.subarray(anchor, anchor + ANCHOR), from);
     if (found !== -1) {
       const before = equalBefore(old, found, next, anchor, Math.min(found - from, anchor - at));
       const after = equalAfter(old, found, next, anchor, Math.min(oldEnd - found, nextEnd - anchor));
-      if (before + after >= LEAST_MATCH) {
+      if (before + after >= MIN_MATCH) {
         matches.push({ from: found - before, at: anchor - before, length: before + after });
         from = found + after;
         at = anchor + after;

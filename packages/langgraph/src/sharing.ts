@@ -5,16 +5,16 @@
 import { type Match, matchesOf } from './difference.ts';
 import { type BlobRef, isPieced, type Piece, type SharedRef } from './value-refs.ts';
 
-/** If a value needs more blobs than this, the smallest ones are merged, at least `LEAST_MERGED` of them. */
+/** If a value needs more blobs than this, the smallest ones are merged, at least `MIN_MERGED` of them. */
 const MAX_BLOBS = 8;
-const LEAST_MERGED = 4;
+const MIN_MERGED = 4;
 const MAX_PIECES = 64;
 /** A reference to a shorter piece costs about as much as the piece. */
-const LEAST_PIECE = 64;
+const MIN_PIECE = 64;
 /** The least share of a blob that a value must use. It bounds what pruning keeps. */
-const LEAST_USED = 1 / 2;
+const MIN_USED = 1 / 2;
 /** The least share of the new version that must be stored already. */
-const LEAST_SHARED = 1 / 4;
+const MIN_SHARED = 1 / 4;
 
 /** Bytes of the new version. Without a piece, they must be stored. */
 export interface Part {
@@ -32,7 +32,7 @@ export function partsOfNext(ref: SharedRef, old: Uint8Array, next: Uint8Array): 
   const found = matchesOf(bufferOf(old), bufferOf(next));
   const parts = withFewBlobs(partsIn(pieces, found, next.length));
   const shared = parts.reduce((sum, { piece, length }) => (piece === null ? sum : sum + length), 0);
-  return parts.length > MAX_PIECES || shared < next.length * LEAST_SHARED ? null : parts;
+  return parts.length > MAX_PIECES || shared < next.length * MIN_SHARED ? null : parts;
 }
 
 /** Returns a blob as one piece. Its size is not in references of earlier versions. */
@@ -65,7 +65,7 @@ function partsIn(pieces: readonly Piece[], found: readonly Match[], size: number
 function add(parts: Part[], { piece, at, length }: Part): void {
   if (length === 0) return;
   const last = parts.at(-1);
-  const stored = length < LEAST_PIECE ? null : piece;
+  const stored = length < MIN_PIECE ? null : piece;
   const isNext =
     last !== undefined &&
     (stored === null || last.piece === null
@@ -86,7 +86,7 @@ function add(parts: Part[], { piece, at, length }: Part): void {
 /** Stores pieces again if little of their blob is used, and those of the smallest blobs if there are too many blobs. */
 function withFewBlobs(parts: Part[]): Part[] {
   const used = usedOf(parts);
-  const isWaste = ([blob, bytes]: [BlobRef, number]) => bytes < (blob[3] ?? 0) * LEAST_USED;
+  const isWaste = ([blob, bytes]: [BlobRef, number]) => bytes < (blob[3] ?? 0) * MIN_USED;
   const again = new Set([...used].filter(isWaste).map(([blob]) => blob));
   for (const blob of again) used.delete(blob);
   if (used.size >= MAX_BLOBS) for (const blob of smallestOf([...used])) again.add(blob);
@@ -101,7 +101,7 @@ function smallestOf(used: [blob: BlobRef, bytes: number][]): ReadonlySet<BlobRef
   const smallest = new Set<BlobRef>();
   let sum = 0;
   for (const [blob, bytes] of used.sort(([, a], [, b]) => a - b)) {
-    if (smallest.size >= LEAST_MERGED && bytes > sum) break;
+    if (smallest.size >= MIN_MERGED && bytes > sum) break;
     smallest.add(blob);
     sum += bytes;
   }

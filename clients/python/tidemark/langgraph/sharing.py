@@ -9,18 +9,18 @@ from typing import NamedTuple
 from .values import BlobRef, Piece, SharedRef
 
 _MAX_BLOBS = 8
-"""If a value needs more blobs than this, the smallest ones are merged, at least `_LEAST_MERGED` of them."""
-_LEAST_MERGED = 4
+"""If a value needs more blobs than this, the smallest ones are merged, at least `_MIN_MERGED` of them."""
+_MIN_MERGED = 4
 _MAX_PIECES = 64
-_LEAST_PIECE = 64
+_MIN_PIECE = 64
 """A reference to a shorter piece costs about as much as the piece."""
-_LEAST_USED = 1 / 2
+_MIN_USED = 1 / 2
 """The least share of a blob that a value must use. It bounds what pruning keeps."""
-_LEAST_SHARED = 1 / 4
+_MIN_SHARED = 1 / 4
 """The least share of the new version that must be stored already."""
 
-_LEAST_MATCH = 128
-_LEAST_SEARCH = 512
+_MIN_MATCH = 128
+_MIN_SEARCH = 512
 _ANCHOR = 64
 _FIRST_SKIP = 32
 _MAX_SEARCHES = 12
@@ -50,7 +50,7 @@ def parts_of_next(ref: SharedRef, old: bytes, next: bytes) -> list[Part] | None:
     )
     parts = _with_few_blobs(_merged(_parts_in(pieces, _matches(old, next), len(next))))
     shared = sum(part.length for part in parts if part.piece is not None)
-    return None if len(parts) > _MAX_PIECES or shared < len(next) * _LEAST_SHARED else parts
+    return None if len(parts) > _MAX_PIECES or shared < len(next) * _MIN_SHARED else parts
 
 
 def _parts_in(pieces: Sequence[Piece], matches: Iterable[_Match], size: int) -> Iterator[Part]:
@@ -76,7 +76,7 @@ def _merged(parts: Iterable[Part]) -> list[Part]:
     for part in parts:
         if part.length == 0:
             continue
-        piece = None if part.length < _LEAST_PIECE else part.piece
+        piece = None if part.length < _MIN_PIECE else part.piece
         last = joined[-1] if joined else None
         if last is None or not _is_next(last.piece, piece):
             joined.append(Part(piece, part.at, part.length))
@@ -98,7 +98,7 @@ def _with_few_blobs(parts: list[Part]) -> list[Part]:
     for piece, _, length in parts:
         if piece is not None:
             used[piece.blob] = used.get(piece.blob, 0) + length
-    again = {blob for blob, size in used.items() if size < (blob.size or 0) * _LEAST_USED}
+    again = {blob for blob, size in used.items() if size < (blob.size or 0) * _MIN_USED}
     left = {blob: size for blob, size in used.items() if blob not in again}
     if len(left) >= _MAX_BLOBS:
         again |= _smallest(left)
@@ -112,7 +112,7 @@ def _smallest(used: dict[BlobRef, int]) -> set[BlobRef]:
     smallest: set[BlobRef] = set()
     total = 0
     for blob, size in sorted(used.items(), key=lambda it: it[1]):
-        if len(smallest) >= _LEAST_MERGED and size > total:
+        if len(smallest) >= _MIN_MERGED and size > total:
             break
         smallest.add(blob)
         total += size
@@ -125,10 +125,10 @@ def _matches(old: bytes, next: bytes) -> list[_Match]:
     start = _equal_after(old, 0, next, 0, most)
     end = _equal_before(old, len(old), next, len(next), most - start)
     matches: list[_Match] = []
-    if start >= _LEAST_MATCH:
+    if start >= _MIN_MATCH:
         matches.append(_Match(0, 0, start))
     matches += _matches_within(old, next, start, len(old) - end, len(next) - end)
-    if end >= _LEAST_MATCH:
+    if end >= _MIN_MATCH:
         matches.append(_Match(len(old) - end, len(next) - end, end))
     return matches
 
@@ -139,13 +139,13 @@ def _matches_within(old: bytes, next: bytes, at: int, old_end: int, next_end: in
     skip = _FIRST_SKIP
     for _ in range(_MAX_SEARCHES):
         anchor = at + skip
-        if next_end - at < _LEAST_SEARCH or anchor + _ANCHOR > next_end:
+        if next_end - at < _MIN_SEARCH or anchor + _ANCHOR > next_end:
             return
         found = old.find(next[anchor : anchor + _ANCHOR], start, old_end)
         if found != -1:
             before = _equal_before(old, found, next, anchor, min(found - start, anchor - at))
             after = _equal_after(old, found, next, anchor, min(old_end - found, next_end - anchor))
-            if before + after >= _LEAST_MATCH:
+            if before + after >= _MIN_MATCH:
                 yield _Match(found - before, anchor - before, before + after)
                 start, at, skip = found + after, anchor + after, _FIRST_SKIP
                 continue

@@ -13,7 +13,7 @@ from .values import Blobs, BlobRef, Frame, SharedRef, blob_id, blobs_of, value_i
 
 
 class TupleReader:
-    """Reads the values of checkpoints, and remembers those of the last one and their blobs."""
+    """Reads the values of checkpoints, and remembers the values and blobs of the previous checkpoint."""
 
     def __init__(self, kv: Kv, serde: SerializerProtocol, known: Blobs | None = None) -> None:
         """`known` has values and blobs that need not be read."""
