@@ -18,7 +18,7 @@ export { hideUrlSecrets, holdsSecret, invalidUrl, shownUrl } from './contracts/u
 export { type Digest, digestBytes, digestOf, sha256, sha256Hex } from './hash.ts';
 export { indexKeysOf } from './jobs/index-keys.ts';
 export { HELD_STATES } from './jobs/states.ts';
-export { checkParkTime } from './jobs/times.ts';
+export { checkParkTime, TIME_DIGITS } from './jobs/times.ts';
 export { keyedAgents } from './keyed/agents/agents.ts';
 export { keyedArtifacts } from './keyed/artifacts.ts';
 export { KeyedRuns } from './keyed/runs.ts';

@@ -27,6 +27,12 @@ export function isFenced(error: unknown): boolean {
   return sqlState(error) === FENCED;
 }
 
+/** Whether the server refused the statement because of one of its writes, or in favour of another. */
+export function isRefused(error: unknown): boolean {
+  if (isUniqueViolation(error) || isSerializationFailure(error) || isFenced(error)) return true;
+  return /^(21|22|23|54)/.test(sqlState(error) ?? '');
+}
+
 /** States after which the server has certainly rolled back. */
 const ROLLED_BACK = /^(08P01|22|23|25|26|28|34|38|39|3B|3D|3F|40001|40P01|42|53|54|55|57014|P0|0A)/;
 

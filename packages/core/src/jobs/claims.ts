@@ -118,13 +118,11 @@ export class Claimer {
     call: EngineCall,
     onTry: (job: JobRef) => void,
   ): Promise<Taken | null> {
-    const { stepIndex, claimFirst } = this.#records;
-    if (stepIndex || claimFirst) {
-      const writeFor = (candidate: IndexedRecord) =>
-        this.#taking(candidate.key, by, wayToTake(candidate.key, candidate, by));
-      const claim = { tenantId: this.#tenantId, taskType, claimId: by.claimId };
-      const indexed = { ...claimed(by), requestId: claimRequest(by), unless: closedName(claim) };
-      const outcome = await this.#joint(taskType).claim({ call, claimId: by.claimId, writeFor, indexed, onTry });
+    if (this.#records.claimFirst) {
+      const { claimId } = by;
+      const unless = closedName({ tenantId: this.#tenantId, taskType, claimId });
+      const write = { ...claimed(by), requestId: claimRequest(by), unless };
+      const outcome = await this.#joint(taskType).claim({ call, claimId, write });
       if (typeof outcome !== 'string') return outcome;
       if (outcome === 'none' && !by.takeExpired) return null;
     }
@@ -306,14 +304,10 @@ export class Claimer {
     const id = `${this.#tenantId}\0${taskType}`;
     const known = this.#shared.joint.get(id);
     if (known) return known;
-    const group = this.#groupOf(taskType);
     const joint = new JointClaims({
       records: this.#records,
       tenantId: this.#tenantId,
       taskType,
-      choose: (candidates) => this.#choose(candidates, group.spread),
-      spread: () => group.spread,
-      settled: (isWon) => noteRace(group, isWon),
       releaseDue: (call) => this.#releaseDue(taskType, call),
     });
     this.#shared.joint.set(id, joint);

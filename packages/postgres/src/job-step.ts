@@ -1,0 +1,375 @@
+/** Encodes the moves and claims of a step of jobs for its statement, and decodes its result to the outcome of each. */
+import {
+  type FirstClaim,
+  type FirstClaimed,
+  type FirstClaims,
+  indexKeysOf,
+  JOB_PREFIX,
+  type RecordName,
+  type RecordOutcome,
+  type RecordState,
+  type RecordWrite,
+  recordAfter,
+  type ScannedRecord,
+  sumInteger,
+  TIME_DIGITS,
+} from '@tidemark/core/engine';
+import {
+  changedBy,
+  fieldSum,
+  integerOf,
+  type MadeChange,
+  recordStart,
+  recordSum,
+  requestsIn,
+  type Seen,
+  type SqlInteger,
+  storedRecord,
+} from '@tidemark/sql';
+import { BinaryArray, type ElementType } from './binary-arrays.ts';
+import { type FieldValue, LONGEST_SHIFT, zeroTime, zeroTimeSum } from './checksum-sql.ts';
+import type { HeldJob } from './held-jobs.ts';
+import {
+  CLAIM_SUMS,
+  CLAIMABLE,
+  CLOCK_ROW,
+  FIRST_TYPE_ROW,
+  inputsOf,
+  jobStepSql,
+  STEP_INPUTS,
+  type StepInput,
+  type StepParts,
+} from './job-step-sql.ts';
+import { push, type Statement } from './record-group.ts';
+
+/** A write on a job that this process holds. */
+export interface HeldMove {
+  write: RecordWrite;
+  before: HeldJob;
+}
+
+/** The first ready jobs of a type, to be claimed. */
+export interface ClaimsOfType {
+  tenantId: string;
+  step: FirstClaims;
+}
+
+/** The outcome of a move; `raced` if the job is no longer as this process knew it. */
+export type MoveOutcome = { outcome: RecordOutcome; change: MadeChange; after: HeldJob } | 'raced';
+
+/** A job that was claimed, and found to be damaged after that. */
+export interface DamagedClaim {
+  name: RecordName;
+  revision: number;
+  /** The stored rows before the claim, with their checksums. */
+  before: readonly (FieldValue & { sum: number })[];
+  requests: readonly string[];
+}
+
+export interface StepOutcome {
+  moves: MoveOutcome[];
+  claims: FirstClaimed[];
+  /** The jobs that were claimed, by name. */
+  claimed: { name: RecordName; job: HeldJob; change: MadeChange }[];
+  damaged: DamagedClaim[];
+}
+
+export type StepRow = readonly [
+  no: number,
+  revision: SqlInteger,
+  key: string | null,
+  requests: string | null,
+  sum: number | null,
+  fields: Buffer | null,
+];
+
+/** Two times between which index keys with a time differ. */
+const [EARLY, LATE] = [2_000_000_000_000, 3_000_000_000_000];
+
+/** An index key. If `shift` is a number, the server appends the time that is so many milliseconds from now. */
+interface TimedKey {
+  text: string;
+  shift: number | null;
+}
+
+export class JobStep {
+  readonly #moves: HeldMove[] = [];
+  readonly #types: { of: ClaimsOfType; firstNo: number }[] = [];
+  readonly #tables = new Map<StepInput, BinaryArray[]>();
+  readonly #stamps = new Map<number, number>();
+  /** Where the table of each checksum begins. */
+  readonly #maps = new Map<Int32Array, number>();
+  #claimedFields: readonly string[] | null = null;
+  #jobs = 0;
+
+  /** Adds a move. Call it in the order of keys. Returns false if the move needs more than this statement can do. */
+  addMove(move: HeldMove): boolean {
+    const { write, before } = move;
+    const { name, set, ttlMs } = write;
+    const stamps = [...(write.stamps ?? [])];
+    const fieldsAt = (now: number) => recordAfter(write, before.state, 1, now)?.fields;
+    const after = fieldsAt(EARLY);
+    const keys = after && timedKeys((now) => indexKeysOf(name.key, fieldsAt(now)!));
+    const lifetime = ttlMs ?? 0;
+    const isPlain =
+      write.mode === 'merge' && write.requestId === undefined && stamps.length <= 2 && before.state.expiresAt === null;
+    if (!isPlain || !keys || ![lifetime, ...stamps.map(([, shift]) => shift)].every(isShift)) return false;
+    const old = new Set(indexKeysOf(name.key, before.state.fields));
+    const kept = keys.filter(({ text, shift }) => shift === null && old.has(text));
+    if (kept.length > 1 || stamps.some(([field]) => set.has(field))) return false;
+    const no = this.#jobs++;
+    const start = recordStart(name.tenantId, name.key);
+    let known = 0;
+    for (const [field, value] of after!) if (!write.stamps?.has(field)) known += fieldSum(start, field, value);
+    for (const [field, value] of set) {
+      if (value !== null) this.#add('fields', [no, field, value, null, fieldSum(start, field, value), null]);
+      else if (before.state.fields.has(field)) this.#add('goneFields', [no, field]);
+    }
+    const times = stamps.map(([field, shift]) => [this.#stampOf(shift), zeroTimeSum(start, field)] as const);
+    for (const [at, [field]] of stamps.entries()) {
+      const [stamp, sum] = times[at]!;
+      this.#add('fields', [no, field, null, stamp, sum, null]);
+    }
+    this.#addKeys(
+      no,
+      keys.filter((it) => it !== kept[0]),
+    );
+    const expires = typeof ttlMs === 'number';
+    const [[stamp, stampSum] = [null, null], [other, otherSum] = [null, null]] = times;
+    this.#add('moves', [
+      ...[no, name.tenantId, name.key, before.state.revision, kept[0]?.text ?? null],
+      ...[expires ? this.#stampOf(ttlMs) : null, known, sumInteger(expires ? 0 : null, sumInteger(0, start))],
+      ...[stamp, stampSum, other, otherSum],
+    ]);
+    this.#moves.push(move);
+    return true;
+  }
+
+  /** Adds claims. Returns false if this statement cannot make them together with the others. */
+  addClaims(claims: ClaimsOfType): boolean {
+    const { tenantId, step } = claims;
+    const { taskType, due, ready, writes } = step;
+    const isKnown = this.#types.some(({ of }) => of.tenantId === tenantId && of.step.taskType === taskType);
+    if (isKnown || ready.state !== String(CLAIMABLE.value)) return false;
+    const names = namesIn(writes[0]!);
+    this.#claimedFields ??= names;
+    if (!writes.every((write) => isPlainClaim(write) && namesIn(write).join() === this.#claimedFields!.join()))
+      return false;
+    const keys = writes.map((write) =>
+      timedKeys((now) => indexKeysOf(`${JOB_PREFIX}${taskType}.`, fieldsOf(write, now))),
+    );
+    if (!keys.every((it) => it !== null)) return false;
+    const typeNo = this.#types.length;
+    this.#types.push({ of: claims, firstNo: this.#jobs });
+    this.#add('types', [
+      ...[typeNo, tenantId, taskType, due?.from ?? null, due?.to ?? null, ready.from, ready.to, writes.length],
+    ]);
+    for (const [at, write] of writes.entries()) {
+      const no = this.#jobs++;
+      this.#add('claims', [no, typeNo, at + 1, JSON.stringify(write.requestId), tenantId, write.unless.key]);
+      for (const [field, value] of write.set) {
+        if (value === null) this.#add('goneFields', [no, field]);
+        else this.#add('fields', [no, field, value, null, ...this.#sumOf({ field, value })]);
+      }
+      for (const [field, shift] of write.stamps ?? [])
+        this.#add('fields', [no, field, null, this.#stampOf(shift), ...this.#sumOf({ field, ...zeroTime })]);
+      this.#addKeys(no, keys[at]!);
+    }
+    return true;
+  }
+
+  get isEmpty(): boolean {
+    return this.#jobs === 0;
+  }
+
+  /** All tenants of the step. */
+  get tenants(): string[] {
+    const all = [...this.#moves.map(({ write }) => write.name.tenantId), ...this.#types.map(({ of }) => of.tenantId)];
+    return [...new Set(all)];
+  }
+
+  statement(): Statement {
+    const parts = { moves: this.#moves.length > 0, claims: this.#types.length > 0 };
+    const values: unknown[] = inputsOf(parts).flatMap((name) => this.#columnsOf(name).map((column) => column.finish()));
+    if (parts.claims) values.push(encoded('text', this.#claimedFields!), encodedTables([...this.#maps.keys()]));
+    return { text: textOf(parts), values };
+  }
+
+  decode(rows: readonly StepRow[]): StepOutcome {
+    const jobs = new Map(rows.map((row) => [row[0], row]));
+    const clock = jobs.get(CLOCK_ROW);
+    const now = clock ? integerOf(clock[1]) : 0;
+    const result: StepOutcome = { moves: [], claims: [], claimed: [], damaged: [] };
+    for (const [no, { write, before }] of this.#moves.entries()) {
+      const row = jobs.get(no);
+      result.moves.push(row ? movedJob(write, before, integerOf(row[1]), now) : 'raced');
+    }
+    for (const [typeNo, { of, firstNo }] of this.#types.entries()) {
+      const left = clock ? integerOf(jobs.get(FIRST_TYPE_ROW - typeNo)![1]) : 2;
+      const outcomes = of.step.writes.map((write, at) => {
+        const row = jobs.get(firstNo + at);
+        return row ? claimedJob(of.tenantId, write, row, now, result) : null;
+      });
+      result.claims.push({ isDue: left === 1, isCut: left === 2 || result.damaged.length > 0, outcomes });
+    }
+    return result;
+  }
+
+  #add(name: StepInput, values: readonly (string | number | null | Uint8Array)[]): void {
+    push(this.#columnsOf(name), values);
+  }
+
+  #addKeys(no: number, keys: readonly TimedKey[]): void {
+    for (const { text, shift } of keys)
+      this.#add('indexKeys', [no, text, shift === null ? null : this.#stampOf(shift)]);
+  }
+
+  #columnsOf(name: StepInput): BinaryArray[] {
+    let columns = this.#tables.get(name);
+    if (!columns) {
+      columns = STEP_INPUTS[name].map(([, type]) => new BinaryArray(type));
+      this.#tables.set(name, columns);
+    }
+    return columns;
+  }
+
+  /** Returns the number of a time. */
+  #stampOf(shift: number): number {
+    const known = this.#stamps.get(shift);
+    if (known !== undefined) return known;
+    const stamp = this.#stamps.size;
+    this.#stamps.set(shift, stamp);
+    this.#add('stamps', [stamp, shift]);
+    return stamp;
+  }
+
+  #sumOf(field: FieldValue): [sum: number, map: number] {
+    const table = CLAIM_SUMS.tableFor(field);
+    let at = this.#maps.get(table);
+    if (at === undefined) {
+      at = this.#maps.size * table.length;
+      this.#maps.set(table, at);
+    }
+    return [CLAIM_SUMS.constantFor(field, table), at];
+  }
+}
+
+const texts = new Map<string, string>();
+
+function textOf(parts: StepParts): string {
+  const id = `${parts.moves} ${parts.claims}`;
+  let text = texts.get(id);
+  if (text === undefined) {
+    text = jobStepSql(parts);
+    texts.set(id, text);
+  }
+  return text;
+}
+
+function isShift(ms: number): boolean {
+  return Number.isSafeInteger(ms) && Math.abs(ms) <= LONGEST_SHIFT;
+}
+
+function isPlainClaim({ set, stamps, ttlMs, requestId }: FirstClaim): boolean {
+  const times = [...(stamps ?? [])];
+  return (
+    ttlMs === null && requestId !== undefined && times.every(([field, shift]) => !set.has(field) && isShift(shift))
+  );
+}
+
+function namesIn({ set, stamps }: FirstClaim): string[] {
+  return [...set.keys(), ...(stamps?.keys() ?? [])];
+}
+
+/** Returns the fields that a claim sets, as of a time. */
+function fieldsOf({ set, stamps }: FirstClaim, now: number): RecordState['fields'] {
+  const record = recordAfter({ ...NAMELESS, set, stamps }, undefined, 1, now);
+  return record!.fields;
+}
+
+const NAMELESS = { name: { space: 'kv', tenantId: '', key: '' }, mode: 'merge' } as const;
+
+/**
+ * Returns the index keys with the time that each ends with, if it depends on the time of the step. Returns `null` if a
+ * key depends on the time otherwise.
+ */
+function timedKeys(keysAt: (now: number) => string[]): TimedKey[] | null {
+  const [early, late] = [keysAt(EARLY), keysAt(LATE)];
+  const keys = early.map((text, at): TimedKey => {
+    if (text === late[at]) return { text, shift: null };
+    return { text: text.slice(0, -TIME_DIGITS), shift: Number(text.slice(-TIME_DIGITS)) - EARLY };
+  });
+  const isLate = ({ text, shift }: TimedKey, at: number) =>
+    shift === null || (isShift(shift) && late[at] === text + String(LATE + shift).padStart(TIME_DIGITS, '0'));
+  return early.length === late.length && keys.every(isLate) ? keys : null;
+}
+
+function movedJob(write: RecordWrite, { state, requests }: HeldJob, revision: number, now: number): MoveOutcome {
+  const seen: Seen = { state, hasFields: true, storedRevision: state.revision, requests, now };
+  const { after, change } = changedBy(write, seen, revision, now);
+  const outcome = { applied: true, existed: true, record: storedRecord(after.state!, now) };
+  return { outcome, change, after: { state: after.state!, requests: after.requests } };
+}
+
+/** Returns the claimed record, or `null` if it is damaged. Adds it to the result. */
+function claimedJob(
+  tenantId: string,
+  { set, stamps }: FirstClaim,
+  [, revisionText, keyText, requestsText, sum, rows]: StepRow,
+  now: number,
+  result: StepOutcome,
+): ScannedRecord | null {
+  const [revision, key, requests] = [integerOf(revisionText), keyText!, requestsIn(requestsText)];
+  const name: RecordName = { space: 'kv', tenantId, key };
+  const stored = storedFields(rows!);
+  const fields = new Map(stored.map(({ field, value }) => [field, value]));
+  const before = { fields, revision: 0, expiresAt: null };
+  const state = recordAfter({ name, mode: 'merge', set, stamps, ttlMs: null }, before, revision, now)!;
+  if (recordSum(recordStart(tenantId, key), state) !== sum) {
+    result.damaged.push({ name, revision, before: stored, requests: requests.slice(0, -1) });
+    return null;
+  }
+  const record = storedRecord(state, now);
+  const change: MadeChange = { tenantId, key, type: 'put', record, revision, expiresAt: null };
+  result.claimed.push({ name, job: { state, requests }, change });
+  return { key, ...record };
+}
+
+/** Decodes the rows of the fields of a record: each checksum, name and value. */
+function storedFields(bytes: Buffer): DamagedClaim['before'] {
+  const fields: (FieldValue & { sum: number })[] = [];
+  let at = 0;
+  const next = () => {
+    const size = bytes.readInt32BE(at);
+    at += 4 + size;
+    return bytes.subarray(at - size, at);
+  };
+  while (at < bytes.length) {
+    const sum = bytes.readInt32BE(at);
+    at += 4;
+    fields.push({ sum, field: next().toString(), value: next() });
+  }
+  return fields;
+}
+
+function encoded(type: ElementType, values: Iterable<string | number>): Buffer {
+  const array = new BinaryArray(type);
+  for (const value of values) array.push(value);
+  return array.finish();
+}
+
+let lastTables: { tables: readonly Int32Array[]; bytes: Buffer } = { tables: [], bytes: encoded('int4', []) };
+
+/** Encodes tables one after the other. A worker sends the same tables with every claim. */
+function encodedTables(tables: readonly Int32Array[]): Buffer {
+  const isSame = tables.length === lastTables.tables.length && tables.every((it, at) => it === lastTables.tables[at]);
+  if (!isSame)
+    lastTables = {
+      tables,
+      bytes: encoded(
+        'int4',
+        tables.flatMap((table) => [...table]),
+      ),
+    };
+  return lastTables.bytes;
+}

@@ -1,0 +1,102 @@
+/**
+ * Performs moves of jobs that this process holds, and claims, with one statement for all of them. What the statement
+ * cannot do is left to the other ways.
+ */
+import type { EngineCall, FirstClaimed, RecordOutcome, RecordWrite } from '@tidemark/core/engine';
+import type { MadeChange } from '@tidemark/sql';
+import { giveBack } from './damaged-claims.ts';
+import type { Database } from './database.ts';
+import { isRefused, translateRead, translateWrite } from './errors.ts';
+import { HeldJobs } from './held-jobs.ts';
+import { type ClaimsOfType, type HeldMove, JobStep, type StepOutcome, type StepRow } from './job-step.ts';
+import type { ChainOfGroup } from './record-group.ts';
+
+/** The outcomes of the moves and claims; `null` for a move that must be made another way. */
+interface Outcomes {
+  moves: (RecordOutcome | Error | null)[];
+  claims: (FirstClaimed | Error)[];
+}
+
+const AWAIT_CLAIMS = 'SELECT pg_advisory_xact_lock(7420044, @claim_lock($1, $2))';
+
+export class JobSteps {
+  readonly #database: Database;
+  readonly #report: (changes: readonly MadeChange[]) => void;
+  readonly #held = new HeldJobs();
+
+  constructor(database: Database, report: (changes: readonly MadeChange[]) => void) {
+    this.#database = database;
+    this.#report = report;
+  }
+
+  /** Whether the write is a call on a job that this process holds. */
+  knows(write: RecordWrite): boolean {
+    return this.#held.find(write) !== undefined;
+  }
+
+  /** Forgets what this process knew of the jobs, because they are changed in another way. */
+  forget(chains: readonly ChainOfGroup[]): void {
+    for (const { name } of chains) this.#held.forget(name);
+  }
+
+  /** Makes the moves that it can, and the claims. */
+  async perform(chains: readonly ChainOfGroup[], claims: readonly ClaimsOfType[]): Promise<Outcomes> {
+    const step = new JobStep();
+    const moves = chains.map((chain) => this.#addMove(step, chain));
+    const added = claims.map((it) => step.addClaims(it));
+    const outcomes: Outcomes = { moves: moves.map(() => null), claims: claims.map(NOT_CLAIMED) };
+    if (step.isEmpty) return outcomes;
+    try {
+      const { text, values } = step.statement();
+      const rows = (await this.#database.statement(text, values, step.tenants)) as unknown as StepRow[];
+      const result = step.decode(rows);
+      let [move, claim] = [0, 0];
+      for (const [at, it] of moves.entries()) if (it) outcomes.moves[at] = this.#settleMove(it, result.moves[move++]!);
+      for (const [at, it] of added.entries()) if (it) outcomes.claims[at] = result.claims[claim++]!;
+      await this.#settleClaims(result);
+    } catch (error) {
+      for (const it of moves) if (it) this.#held.forget(it.write.name);
+      if (isRefused(error)) return { moves: moves.map(() => null), claims: claims.map(NOT_CLAIMED) };
+      const failure = translateWrite(error) as Error;
+      for (const [at, it] of moves.entries()) if (it) outcomes.moves[at] = failure;
+      for (const [at, it] of added.entries()) if (it) outcomes.claims[at] = failure;
+    }
+    return outcomes;
+  }
+
+  /** Waits for the claims of a type that are under way. */
+  async awaitClaims(tenantId: string, taskType: string, _call: EngineCall): Promise<void> {
+    await this.#database.statement(AWAIT_CLAIMS, [tenantId, taskType], [tenantId]).catch((error: unknown) => {
+      throw translateRead(error);
+    });
+  }
+
+  #addMove(step: JobStep, { writes }: ChainOfGroup): HeldMove | null {
+    const [write] = writes;
+    const before = writes.length === 1 ? this.#held.find(write!) : undefined;
+    if (!before) return null;
+    const move = { write: write!, before };
+    return step.addMove(move) ? move : null;
+  }
+
+  #settleMove({ write }: HeldMove, result: StepOutcome['moves'][number]): RecordOutcome | null {
+    if (result === 'raced') {
+      this.#held.forget(write.name);
+      return null;
+    }
+    this.#held.keep(write.name, result.after);
+    this.#report([result.change]);
+    return result.outcome;
+  }
+
+  async #settleClaims({ claimed, damaged }: StepOutcome): Promise<void> {
+    for (const { name, job } of claimed) this.#held.keep(name, job);
+    this.#report(claimed.map(({ change }) => change));
+    for (const claim of damaged) await giveBack(this.#database, claim);
+  }
+}
+
+/** The claims must find their jobs another way. */
+function NOT_CLAIMED({ step }: ClaimsOfType): FirstClaimed {
+  return { isDue: false, isCut: true, outcomes: step.writes.map(() => null) };
+}
