@@ -33,9 +33,9 @@ import {
   CLAIM_SUMS,
   CLAIMABLE,
   CLOCK_ROW,
-  FIRST_TYPE_ROW,
   inputsOf,
   jobStepSql,
+  STEP_FOUND,
   STEP_INPUTS,
   type StepInput,
   type StepParts,
@@ -68,7 +68,7 @@ export interface DamagedClaim {
 
 export interface StepOutcome {
   moves: MoveOutcome[];
-  claims: FirstClaimed[];
+  claims: FirstClaimed | null;
   /** The jobs that were claimed, by name. */
   claimed: { name: RecordName; job: HeldJob; change: MadeChange }[];
   damaged: DamagedClaim[];
@@ -94,13 +94,12 @@ interface TimedKey {
 
 export class JobStep {
   readonly #moves: HeldMove[] = [];
-  readonly #types: { of: ClaimsOfType; firstNo: number }[] = [];
+  #claims: ClaimsOfType | null = null;
   readonly #tables = new Map<StepInput, BinaryArray[]>();
+  /** The numbers of the times, from 1, by their distance from now. */
   readonly #stamps = new Map<number, number>();
   /** Where the table of each checksum begins. */
   readonly #maps = new Map<Int32Array, number>();
-  #claimedFields: readonly string[] | null = null;
-  #jobs = 0;
 
   /** Adds a move. Call it in the order of keys. Returns false if the move needs more than this statement can do. */
   addMove(move: HeldMove): boolean {
@@ -117,7 +116,7 @@ export class JobStep {
     const old = new Set(indexKeysOf(name.key, before.state.fields));
     const kept = keys.filter(({ text, shift }) => shift === null && old.has(text));
     if (kept.length > 1 || stamps.some(([field]) => set.has(field))) return false;
-    const no = this.#jobs++;
+    const no = this.#moves.length;
     const start = recordStart(name.tenantId, name.key);
     let known = 0;
     for (const [field, value] of after!) if (!write.stamps?.has(field)) known += fieldSum(start, field, value);
@@ -145,28 +144,18 @@ export class JobStep {
     return true;
   }
 
-  /** Adds claims. Returns false if this statement cannot make them together with the others. */
+  /** Adds the claims of a type, after the moves. Returns false if this statement cannot make them. */
   addClaims(claims: ClaimsOfType): boolean {
-    const { tenantId, step } = claims;
-    const { taskType, due, ready, writes } = step;
-    const isKnown = this.#types.some(({ of }) => of.tenantId === tenantId && of.step.taskType === taskType);
-    if (isKnown || ready.state !== String(CLAIMABLE.value)) return false;
-    const names = namesIn(writes[0]!);
-    this.#claimedFields ??= names;
-    if (!writes.every((write) => isPlainClaim(write) && namesIn(write).join() === this.#claimedFields!.join()))
-      return false;
-    const keys = writes.map((write) =>
-      timedKeys((now) => indexKeysOf(`${JOB_PREFIX}${taskType}.`, fieldsOf(write, now))),
-    );
+    const { taskType, ready, writes } = claims.step;
+    const names = namesIn(writes[0]!).join();
+    const isPlain = (write: FirstClaim) => isPlainClaim(write) && namesIn(write).join() === names;
+    if (this.#claims || ready.state !== String(CLAIMABLE.value) || !writes.every(isPlain)) return false;
+    const keys = writes.map((write) => timedKeys((now) => indexKeysOf(`${JOB_PREFIX}${taskType}.`, fieldsOf(write, now))));
     if (!keys.every((it) => it !== null)) return false;
-    const typeNo = this.#types.length;
-    this.#types.push({ of: claims, firstNo: this.#jobs });
-    this.#add('types', [
-      ...[typeNo, tenantId, taskType, due?.from ?? null, due?.to ?? null, ready.from, ready.to, writes.length],
-    ]);
+    this.#claims = claims;
     for (const [at, write] of writes.entries()) {
-      const no = this.#jobs++;
-      this.#add('claims', [no, typeNo, at + 1, JSON.stringify(write.requestId), tenantId, write.unless.key]);
+      const no = this.#moves.length + at;
+      this.#add('claims', [no, at + 1, JSON.stringify(write.requestId), write.unless.key]);
       for (const [field, value] of write.set) {
         if (value === null) this.#add('goneFields', [no, field]);
         else this.#add('fields', [no, field, value, null, ...this.#sumOf({ field, value })]);
@@ -179,39 +168,56 @@ export class JobStep {
   }
 
   get isEmpty(): boolean {
-    return this.#jobs === 0;
+    return this.#moves.length === 0 && !this.#claims;
   }
 
   /** All tenants of the step. */
   get tenants(): string[] {
-    const all = [...this.#moves.map(({ write }) => write.name.tenantId), ...this.#types.map(({ of }) => of.tenantId)];
-    return [...new Set(all)];
+    const ofMoves = this.#moves.map(({ write }) => write.name.tenantId);
+    return [...new Set(this.#claims ? [...ofMoves, this.#claims.tenantId] : ofMoves)];
   }
 
   statement(): Statement {
-    const parts = { moves: this.#moves.length > 0, claims: this.#types.length > 0 };
-    const values: unknown[] = inputsOf(parts).flatMap((name) => this.#columnsOf(name).map((column) => column.finish()));
-    if (parts.claims) values.push(encoded('text', this.#claimedFields!), encodedTables([...this.#maps.keys()]));
-    return { text: textOf(parts), values };
+    const parts = { moves: this.#moves.length > 0, claims: this.#claims !== null };
+    const values: unknown[] = [encoded('int8', this.#stamps.keys())];
+    for (const name of inputsOf(parts)) for (const column of this.#columnsOf(name)) values.push(column.finish());
+    return { text: textOf(parts), values: [...values, ...this.#claimValues()] };
+  }
+
+  /** Returns the values of `CLAIM_PARAMETERS`. */
+  #claimValues(): unknown[] {
+    if (!this.#claims) return [];
+    const { tenantId, step } = this.#claims;
+    const { taskType, due, ready, writes } = step;
+    return [
+      ...[tenantId, taskType, due?.from ?? null, due?.to ?? null, ready.from, ready.to, writes.length],
+      encoded(
+        'text',
+        writes.map(({ unless }) => unless.key),
+      ),
+      encoded('text', namesIn(writes[0]!)),
+      encodedTables([...this.#maps.keys()]),
+    ];
   }
 
   decode(rows: readonly StepRow[]): StepOutcome {
     const jobs = new Map(rows.map((row) => [row[0], row]));
     const clock = jobs.get(CLOCK_ROW);
     const now = clock ? integerOf(clock[1]) : 0;
-    const result: StepOutcome = { moves: [], claims: [], claimed: [], damaged: [] };
+    const result: StepOutcome = { moves: [], claims: null, claimed: [], damaged: [] };
     for (const [no, { write, before }] of this.#moves.entries()) {
       const row = jobs.get(no);
       result.moves.push(row ? movedJob(write, before, integerOf(row[1]), now) : 'raced');
     }
-    for (const [typeNo, { of, firstNo }] of this.#types.entries()) {
-      const left = clock ? integerOf(jobs.get(FIRST_TYPE_ROW - typeNo)![1]) : 2;
-      const outcomes = of.step.writes.map((write, at) => {
-        const row = jobs.get(firstNo + at);
-        return row ? claimedJob(of.tenantId, write, row, now, result) : null;
-      });
-      result.claims.push({ isDue: left === 1, isCut: left === 2 || result.damaged.length > 0, outcomes });
-    }
+    if (!this.#claims) return result;
+    const { tenantId, step } = this.#claims;
+    const found = clock?.[4] ?? STEP_FOUND.others;
+    const outcomes = step.writes.map((write, at) => {
+      const row = jobs.get(this.#moves.length + at);
+      return row ? claimedJob(tenantId, write, row, now, result) : null;
+    });
+    const isCut = found === STEP_FOUND.others || result.damaged.length > 0;
+    result.claims = { isDue: found === STEP_FOUND.due, isCut, outcomes };
     return result;
   }
 
@@ -237,9 +243,8 @@ export class JobStep {
   #stampOf(shift: number): number {
     const known = this.#stamps.get(shift);
     if (known !== undefined) return known;
-    const stamp = this.#stamps.size;
+    const stamp = this.#stamps.size + 1;
     this.#stamps.set(shift, stamp);
-    this.#add('stamps', [stamp, shift]);
     return stamp;
   }
 

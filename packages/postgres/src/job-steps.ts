@@ -39,27 +39,36 @@ export class JobSteps {
     for (const { name } of chains) this.#held.forget(name);
   }
 
-  /** Makes the moves that it can, and the claims. */
-  async perform(chains: readonly ChainOfGroup[], claims: readonly ClaimsOfType[]): Promise<Outcomes> {
+  /** Makes the moves that it can, and the claims. Claims of other types need statements of their own. */
+  async perform(chains: readonly ChainOfGroup[], [claims, ...others]: readonly ClaimsOfType[]): Promise<Outcomes> {
+    const [outcomes, ...ofOthers] = await Promise.all([
+      this.#performOne(chains, claims ?? null),
+      ...others.map((it) => this.#performOne([], it)),
+    ]);
+    for (const other of ofOthers) outcomes.claims.push(...other.claims);
+    return outcomes;
+  }
+
+  async #performOne(chains: readonly ChainOfGroup[], claims: ClaimsOfType | null): Promise<Outcomes> {
     const step = new JobStep();
     const moves = chains.map((chain) => this.#addMove(step, chain));
-    const added = claims.map((it) => step.addClaims(it));
-    const outcomes: Outcomes = { moves: moves.map(() => null), claims: claims.map(NOT_CLAIMED) };
+    const takesClaims = claims !== null && step.addClaims(claims);
+    const outcomes: Outcomes = { moves: moves.map(() => null), claims: claims ? [notClaimed(claims)] : [] };
     if (step.isEmpty) return outcomes;
     try {
       const { text, values } = step.statement();
       const rows = (await this.#database.statement(text, values, step.tenants)) as unknown as StepRow[];
       const result = step.decode(rows);
-      let [move, claim] = [0, 0];
-      for (const [at, it] of moves.entries()) if (it) outcomes.moves[at] = this.#settleMove(it, result.moves[move++]!);
-      for (const [at, it] of added.entries()) if (it) outcomes.claims[at] = result.claims[claim++]!;
+      let next = 0;
+      for (const [at, it] of moves.entries()) if (it) outcomes.moves[at] = this.#settleMove(it, result.moves[next++]!);
+      if (result.claims) outcomes.claims = [result.claims];
       await this.#settleClaims(result);
     } catch (error) {
       for (const it of moves) if (it) this.#held.forget(it.write.name);
-      if (isRefused(error)) return { moves: moves.map(() => null), claims: claims.map(NOT_CLAIMED) };
+      if (isRefused(error)) return { moves: moves.map(() => null), claims: claims ? [notClaimed(claims)] : [] };
       const failure = translateWrite(error) as Error;
       for (const [at, it] of moves.entries()) if (it) outcomes.moves[at] = failure;
-      for (const [at, it] of added.entries()) if (it) outcomes.claims[at] = failure;
+      if (takesClaims) outcomes.claims = [failure];
     }
     return outcomes;
   }
@@ -97,6 +106,6 @@ export class JobSteps {
 }
 
 /** The claims must find their jobs another way. */
-function NOT_CLAIMED({ step }: ClaimsOfType): FirstClaimed {
+function notClaimed({ step }: ClaimsOfType): FirstClaimed {
   return { isDue: false, isCut: true, outcomes: step.writes.map(() => null) };
 }
