@@ -285,8 +285,7 @@ export function jobStepSql(has: StepParts): string {
   const parts = [CLOCK, timesSql('$1::int8[]')];
   if (has.claims)
     parts.push(openClaimsSql(inputs.claims, `@closed_claims(${claim.tenant}, ${claim.type}, ${claim.ids})`));
-  if (has.moves)
-    parts.push(movesSql(inputs.moves, has.claims ? ' AND (SELECT count(*) FROM open_claims) >= 0' : ''));
+  if (has.moves) parts.push(movesSql(inputs.moves, has.claims ? ' AND (SELECT count(*) FROM open_claims) >= 0' : ''));
   if (has.claims) parts.push(candidatesSql(claim, has.moves ? ' AND (SELECT count(*) FROM moved) >= 0' : ''));
   parts.push(newFieldsSql(inputs.fields, has.claims ? claim.maps : null));
   if (has.claims) parts.push(CLAIMED);

@@ -26,7 +26,7 @@ import {
   type SqlInteger,
   storedRecord,
 } from '@tidemark/sql';
-import { BinaryArray, type ElementType } from './binary-arrays.ts';
+import { BinaryArray, ColumnSets, type ElementType } from './binary-arrays.ts';
 import { type FieldValue, LONGEST_SHIFT, zeroTime, zeroTimeSum } from './checksum-sql.ts';
 import type { HeldJob } from './held-jobs.ts';
 import {
@@ -105,42 +105,42 @@ export class JobStep {
   addMove(move: HeldMove): boolean {
     const { write, before } = move;
     const { name, set, ttlMs } = write;
-    const stamps = [...(write.stamps ?? [])];
-    const fieldsAt = (now: number) => recordAfter(write, before.state, 1, now)?.fields;
-    const after = fieldsAt(EARLY);
-    const keys = after && timedKeys((now) => indexKeysOf(name.key, fieldsAt(now)!));
-    const lifetime = ttlMs ?? 0;
+    const stamps = [...(write.stamps ?? NO_STAMPS)];
     const isPlain =
       write.mode === 'merge' && write.requestId === undefined && stamps.length <= 2 && before.state.expiresAt === null;
-    if (!isPlain || !keys || ![lifetime, ...stamps.map(([, shift]) => shift)].every(isShift)) return false;
+    if (!isPlain || !areTimes(set, stamps) || !isShift(ttlMs ?? 0)) return false;
+    const after = new Map(before.state.fields);
+    for (const [field, value] of set) {
+      if (value === null) after.delete(field);
+      else after.set(field, value);
+    }
+    const keys = timedKeys(name.key, after, stamps);
     const old = new Set(indexKeysOf(name.key, before.state.fields));
-    const kept = keys.filter(({ text, shift }) => shift === null && old.has(text));
-    if (kept.length > 1 || stamps.some(([field]) => set.has(field))) return false;
-    const no = this.#moves.length;
+    const kept = keys?.filter(({ text, shift }) => shift === null && old.has(text)) ?? [];
+    if (!keys || kept.length > 1 || after.size === 0) return false;
+    const no = this.#moves.push(move) - 1;
     const start = recordStart(name.tenantId, name.key);
     let known = 0;
-    for (const [field, value] of after!) if (!write.stamps?.has(field)) known += fieldSum(start, field, value);
-    for (const [field, value] of set) {
-      if (value !== null) this.#add('fields', [no, field, value, null, fieldSum(start, field, value), null]);
-      else if (before.state.fields.has(field)) this.#add('goneFields', [no, field]);
+    for (const [field, value] of after) {
+      if (stamps.some(([stamp]) => stamp === field)) continue;
+      const sum = fieldSum(start, field, value);
+      known += sum;
+      if (set.has(field)) this.#add('fields', [no, field, value, null, sum, null]);
     }
-    const times = stamps.map(([field, shift]) => [this.#stampOf(shift), zeroTimeSum(start, field)] as const);
-    for (const [at, [field]] of stamps.entries()) {
-      const [stamp, sum] = times[at]!;
-      this.#add('fields', [no, field, null, stamp, sum, null]);
-    }
-    this.#addKeys(
-      no,
-      keys.filter((it) => it !== kept[0]),
-    );
+    for (const field of before.state.fields.keys()) if (!after.has(field)) this.#add('goneFields', [no, field]);
+    const times = stamps.map(([field, shift]): [stamp: number, sum: number] => {
+      const time: [number, number] = [this.#stampOf(shift), zeroTimeSum(start, field)];
+      this.#add('fields', [no, field, null, ...time, null]);
+      return time;
+    });
+    for (const key of keys) if (key !== kept[0]) this.#addKey(no, key);
     const expires = typeof ttlMs === 'number';
-    const [[stamp, stampSum] = [null, null], [other, otherSum] = [null, null]] = times;
+    const [first = NO_TIME, second = NO_TIME] = times;
     this.#add('moves', [
       ...[no, name.tenantId, name.key, before.state.revision, kept[0]?.text ?? null],
       ...[expires ? this.#stampOf(ttlMs) : null, known, sumInteger(expires ? 0 : null, sumInteger(0, start))],
-      ...[stamp, stampSum, other, otherSum],
+      ...[...first, ...second],
     ]);
-    this.#moves.push(move);
     return true;
   }
 
@@ -150,19 +150,24 @@ export class JobStep {
     const names = namesIn(writes[0]!).join();
     const isPlain = (write: FirstClaim) => isPlainClaim(write) && namesIn(write).join() === names;
     if (this.#claims || ready.state !== String(CLAIMABLE.value) || !writes.every(isPlain)) return false;
-    const keys = writes.map((write) => timedKeys((now) => indexKeysOf(`${JOB_PREFIX}${taskType}.`, fieldsOf(write, now))));
+    const keys = writes.map(({ set, stamps }) => {
+      const fields = new Map<string, Uint8Array>();
+      for (const [field, value] of set) if (value !== null) fields.set(field, value);
+      // The index keys of a job contain its type, and not its id.
+      return timedKeys(`${JOB_PREFIX}${taskType}.any`, fields, [...(stamps ?? NO_STAMPS)]);
+    });
     if (!keys.every((it) => it !== null)) return false;
     this.#claims = claims;
     for (const [at, write] of writes.entries()) {
       const no = this.#moves.length + at;
       this.#add('claims', [no, at + 1, JSON.stringify(write.requestId), write.unless.key]);
       for (const [field, value] of write.set) {
-        if (value === null) this.#add('goneFields', [no, field]);
-        else this.#add('fields', [no, field, value, null, ...this.#sumOf({ field, value })]);
+        if (value === null && !write.stamps?.has(field)) this.#add('goneFields', [no, field]);
+        if (value !== null) this.#add('fields', [no, field, value, null, ...this.#sumOf({ field, value })]);
       }
-      for (const [field, shift] of write.stamps ?? [])
+      for (const [field, shift] of write.stamps ?? NO_STAMPS)
         this.#add('fields', [no, field, null, this.#stampOf(shift), ...this.#sumOf({ field, ...zeroTime })]);
-      this.#addKeys(no, keys[at]!);
+      for (const key of keys[at]!) this.#addKey(no, key);
     }
     return true;
   }
@@ -181,7 +186,10 @@ export class JobStep {
     const parts = { moves: this.#moves.length > 0, claims: this.#claims !== null };
     const values: unknown[] = [encoded('int8', this.#stamps.keys())];
     for (const name of inputsOf(parts)) for (const column of this.#columnsOf(name)) values.push(column.finish());
-    return { text: textOf(parts), values: [...values, ...this.#claimValues()] };
+    const release = () => {
+      for (const [name, columns] of this.#tables) stepColumns[name].giveBack(columns);
+    };
+    return { text: textOf(parts), values: [...values, ...this.#claimValues()], release };
   }
 
   /** Returns the values of `CLAIM_PARAMETERS`. */
@@ -225,15 +233,14 @@ export class JobStep {
     push(this.#columnsOf(name), values);
   }
 
-  #addKeys(no: number, keys: readonly TimedKey[]): void {
-    for (const { text, shift } of keys)
-      this.#add('indexKeys', [no, text, shift === null ? null : this.#stampOf(shift)]);
+  #addKey(no: number, { text, shift }: TimedKey): void {
+    this.#add('indexKeys', [no, text, shift === null ? null : this.#stampOf(shift)]);
   }
 
   #columnsOf(name: StepInput): BinaryArray[] {
     let columns = this.#tables.get(name);
     if (!columns) {
-      columns = STEP_INPUTS[name].map(([, type]) => new BinaryArray(type));
+      columns = stepColumns[name].take();
       this.#tables.set(name, columns);
     }
     return columns;
@@ -259,6 +266,10 @@ export class JobStep {
   }
 }
 
+const stepColumns = Object.fromEntries(
+  Object.entries(STEP_INPUTS).map(([name, columns]) => [name, new ColumnSets(columns.map(([, type]) => type))]),
+) as Record<StepInput, ColumnSets>;
+
 const texts = new Map<string, string>();
 
 function textOf(parts: StepParts): string {
@@ -275,38 +286,42 @@ function isShift(ms: number): boolean {
   return Number.isSafeInteger(ms) && Math.abs(ms) <= LONGEST_SHIFT;
 }
 
+type Stamps = readonly (readonly [field: string, shift: number])[];
+
+const NO_STAMPS: Stamps = [];
+const NO_TIME = [null, null] as const;
+
+/** Whether the statement can compute the times, and no field is a time and a value. */
+function areTimes(set: RecordWrite['set'], stamps: Stamps): boolean {
+  return stamps.every(([field, shift]) => (set.get(field) ?? null) === null && isShift(shift));
+}
+
 function isPlainClaim({ set, stamps, ttlMs, requestId }: FirstClaim): boolean {
-  const times = [...(stamps ?? [])];
-  return (
-    ttlMs === null && requestId !== undefined && times.every(([field, shift]) => !set.has(field) && isShift(shift))
-  );
+  return ttlMs === null && requestId !== undefined && areTimes(set, [...(stamps ?? NO_STAMPS)]);
 }
 
 function namesIn({ set, stamps }: FirstClaim): string[] {
   return [...set.keys(), ...(stamps?.keys() ?? [])];
 }
 
-/** Returns the fields that a claim sets, as of a time. */
-function fieldsOf({ set, stamps }: FirstClaim, now: number): RecordState['fields'] {
-  const record = recordAfter({ ...NAMELESS, set, stamps }, undefined, 1, now);
-  return record!.fields;
-}
-
-const NAMELESS = { name: { space: 'kv', tenantId: '', key: '' }, mode: 'merge' } as const;
-
 /**
- * Returns the index keys with the time that each ends with, if it depends on the time of the step. Returns `null` if a
- * key depends on the time otherwise.
+ * Returns the index keys of a job with the time that each ends with, if it depends on the time of the step. Changes the
+ * times in `fields`. Returns `null` if a key depends on the time otherwise.
  */
-function timedKeys(keysAt: (now: number) => string[]): TimedKey[] | null {
+function timedKeys(key: string, fields: Map<string, Uint8Array>, stamps: Stamps): TimedKey[] | null {
+  const keysAt = (now: number) => {
+    for (const [field, shift] of stamps) fields.set(field, Buffer.from(String(now + shift)));
+    return indexKeysOf(key, fields);
+  };
   const [early, late] = [keysAt(EARLY), keysAt(LATE)];
+  if (early.length !== late.length) return null;
   const keys = early.map((text, at): TimedKey => {
     if (text === late[at]) return { text, shift: null };
     return { text: text.slice(0, -TIME_DIGITS), shift: Number(text.slice(-TIME_DIGITS)) - EARLY };
   });
   const isLate = ({ text, shift }: TimedKey, at: number) =>
     shift === null || (isShift(shift) && late[at] === text + String(LATE + shift).padStart(TIME_DIGITS, '0'));
-  return early.length === late.length && keys.every(isLate) ? keys : null;
+  return keys.every(isLate) ? keys : null;
 }
 
 function movedJob(write: RecordWrite, { state, requests }: HeldJob, revision: number, now: number): MoveOutcome {

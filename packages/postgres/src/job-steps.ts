@@ -55,8 +55,8 @@ export class JobSteps {
     const takesClaims = claims !== null && step.addClaims(claims);
     const outcomes: Outcomes = { moves: moves.map(() => null), claims: claims ? [notClaimed(claims)] : [] };
     if (step.isEmpty) return outcomes;
+    const { text, values, release } = step.statement();
     try {
-      const { text, values } = step.statement();
       const rows = (await this.#database.statement(text, values, step.tenants)) as unknown as StepRow[];
       const result = step.decode(rows);
       let next = 0;
@@ -69,6 +69,8 @@ export class JobSteps {
       const failure = translateWrite(error) as Error;
       for (const [at, it] of moves.entries()) if (it) outcomes.moves[at] = failure;
       if (takesClaims) outcomes.claims = [failure];
+    } finally {
+      release();
     }
     return outcomes;
   }

@@ -24,7 +24,7 @@ import {
   recordStart,
   type SharedRecords,
 } from '@tidemark/sql';
-import { BinaryArray } from './binary-arrays.ts';
+import { ColumnSets } from './binary-arrays.ts';
 import type { Database } from './database.ts';
 import { isRefused, translateRead, translateWrite } from './errors.ts';
 import type { ClaimsOfType } from './job-step.ts';
@@ -37,6 +37,7 @@ import {
   lookStatement,
   planGroup,
   push,
+  type Statement,
   writeStatement,
 } from './record-group.ts';
 import { READ, READ_PARAMETERS } from './record-group-sql.ts';
@@ -52,6 +53,8 @@ interface ReadRequest {
   name: RecordName;
   field: string | null;
 }
+
+const readColumns = new ColumnSets(READ_PARAMETERS);
 
 type ReadAnswer = StoredRecord | Uint8Array | null;
 type Outcome = RecordOutcome | Error;
@@ -203,8 +206,7 @@ export class GroupedRecords implements SharedRecords {
   }
 
   async #look(chains: readonly ChainOfGroup[]): Promise<GroupPlan> {
-    const { text, values } = lookStatement(chains);
-    const rows = await this.#database.statement(text, values, tenantsOf(chains));
+    const rows = await this.#send(lookStatement(chains), tenantsOf(chains));
     return planGroup(chains, rows as unknown as LookRow[]);
   }
 
@@ -214,9 +216,16 @@ export class GroupedRecords implements SharedRecords {
     rows: ReadonlyMap<number, ChainRows>,
     readAt: number,
   ): Promise<ReadonlySet<number>> {
-    const { text, values } = writeStatement(chains, rows, readAt);
-    const written = await this.#database.statement(text, values, tenantsOf(chains));
+    const written = await this.#send(writeStatement(chains, rows, readAt), tenantsOf(chains));
     return new Set(written.map(([no]) => no as number));
+  }
+
+  async #send({ text, values, release }: Statement, tenants: readonly string[]): Promise<unknown[][]> {
+    try {
+      return await this.#database.statement(text, values, tenants);
+    } finally {
+      release();
+    }
   }
 
   async #writeAlone({ writes, indexes }: ChainOfGroup, outcomes: Outcome[]): Promise<void> {
@@ -226,13 +235,16 @@ export class GroupedRecords implements SharedRecords {
   }
 
   async #readAll(requests: readonly ReadRequest[]): Promise<(ReadAnswer | Error)[]> {
-    const columns = READ_PARAMETERS.map((type) => new BinaryArray(type));
+    const columns = readColumns.take();
     for (const [no, { name, field }] of requests.entries()) push(columns, [no, name.tenantId, name.key, field]);
     const values = columns.map((column) => column.finish());
     const tenants = tenantsOf(requests);
-    const rows = await this.#database.statement(READ, values, tenants, 'READ ONLY').catch((error: unknown) => {
-      throw translateRead(error);
-    });
+    const rows = await this.#database
+      .statement(READ, values, tenants, 'READ ONLY')
+      .catch((error: unknown) => {
+        throw translateRead(error);
+      })
+      .finally(() => readColumns.giveBack(columns));
     const found: ReadRow[][] = requests.map(() => []);
     for (const row of rows as unknown as ReadRow[]) found[row[0]]!.push(row);
     return requests.map((request, no) => (request.field === null ? recordIn : fieldIn)(request, found[no]!));

@@ -29,6 +29,8 @@ import { isHeld, JOB_MOVES, mayMove } from './states.ts';
 /** How many ready jobs to read beyond those needed. */
 const SPARE = 4;
 const MOST_CANDIDATES = 1_000;
+/** Begins the ids of new claims on engines that choose the job themselves. */
+const CHOSEN_BY_ENGINE = 'first-';
 /** How many due delayed jobs one scan releases. */
 const RELEASED_AT_ONCE = 100;
 const MOST_ROUNDS = 100;
@@ -80,6 +82,11 @@ export class Claimer {
     this.#shared = sharedBy.get(records) ?? { groups: new Map(), joint: new Map(), retries: new KeyedMutex() };
     sharedBy.set(records, this.#shared);
     this.#expired = new ExpiredLeases(records, tenantId);
+  }
+
+  /** Returns the id of a new claim. A retry of it can tell whether the engine may still choose a job for it. */
+  newClaimId(uuid: string): string {
+    return this.#records.claimFirst ? `${CHOSEN_BY_ENGINE}${uuid}` : uuid;
   }
 
   /**
@@ -146,7 +153,7 @@ export class Claimer {
   async #takeOnce(claim: IntendedClaim, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const { taskType, claimId } = claim;
     const read = () => readIntent(this.#records, claim, call);
-    if (this.#records.claimFirst) await closeClaim(this.#records, claim, call);
+    if (claimId.startsWith(CHOSEN_BY_ENGINE)) await closeClaim(this.#records, claim, call);
     const [held, found] = await Promise.all([this.#findHeld(taskType, claimId, call), read()]);
     if (held) return held;
     let intent = found;
