@@ -69,7 +69,7 @@ export {
 export { BLOCK_BYTES, BlockSums, matchesBlock } from './tools/block-sums.ts';
 export { artifactSweep, Cleaner, type CleaningStep, onceInAWhile, sweeping } from './tools/cleaner.ts';
 export { SteadyClock } from './tools/clock.ts';
-export { KeyedMutex } from './tools/contention.ts';
+export { KeyedMutex, refuseIfOver } from './tools/contention.ts';
 export { StoreContext } from './tools/context.ts';
 export { weakestDurability } from './tools/durability.ts';
 export { decodeId, encodeId } from './tools/encoded-ids.ts';

@@ -3,7 +3,7 @@ import { indexKeysOf } from '@tidemark/core/engine';
 import { recordStart, recordSum, requestsColumn } from '@tidemark/sql';
 import type { Database } from './database.ts';
 import { translateWrite } from './errors.ts';
-import type { DamagedClaim } from './job-step.ts';
+import type { DamagedClaim } from './job-step-outcomes.ts';
 
 /** Restores the rows as they were before the claim, unless another writer has changed the job. */
 const GIVE_BACK = `

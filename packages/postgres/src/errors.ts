@@ -17,6 +17,11 @@ export function isUniqueViolation(error: unknown): boolean {
   return sqlState(error) === '23505';
 }
 
+/** Whether a lock was not free within `lock_timeout`. Nothing was written. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error) === '55P03';
+}
+
 /** The state with which the fence of a placed server refuses a statement. */
 const FENCED = '55TMF';
 /** About as long as a tenant is frozen when it moves. */

@@ -2,10 +2,12 @@
  * Jobs as this process last wrote them. A worker's next call on a job that it claimed can then be planned without
  * reading the record first. The write compares the revision, so an outdated entry only costs a round trip.
  */
-import { jobTypeOf, LruMap, type RecordName, type RecordState, type RecordWrite } from '@tidemark/core/engine';
+import { jobTypeOf, LruMap, meets, type RecordName, type RecordState, type RecordWrite } from '@tidemark/core/engine';
 import { idOf } from '@tidemark/sql';
 
-const MOST_JOBS = 4_000;
+const MOST_BYTES = 16 * 1024 * 1024;
+/** What an entry takes beside its values, roughly. */
+const ENTRY_BYTES = 1_024;
 const CLAIM = 'claim_id';
 
 /** A job that a claim of this process holds. */
@@ -13,14 +15,21 @@ export interface HeldJob {
   state: RecordState;
   /** The request ids that the record remembers. */
   requests: readonly string[];
+  /** The stored checksum. */
+  sum: number;
 }
 
 export class HeldJobs {
-  readonly #jobs = new LruMap<string, HeldJob>(MOST_JOBS);
+  readonly #jobs = new LruMap<string, HeldJob>(MOST_BYTES, weightOf);
 
-  /** Returns the job if a write with this condition may be made by its holder. */
-  find({ name, expect }: RecordWrite): HeldJob | undefined {
-    return expect?.fields?.has(CLAIM) ? this.#jobs.get(idOf(name)) : undefined;
+  /**
+   * Returns the job if the write is a call of its holder. A claim that has lost the job to another one of this process
+   * gets nothing: the statement compares only the revision, and would write for it.
+   */
+  find(write: RecordWrite): HeldJob | undefined {
+    if (!write.expect?.fields?.has(CLAIM)) return undefined;
+    const job = this.#jobs.get(idOf(write.name));
+    return job && meets(write, job.state) ? job : undefined;
   }
 
   /** Remembers the job while a claim holds it. */
@@ -32,4 +41,10 @@ export class HeldJobs {
   forget(name: RecordName): void {
     this.#jobs.delete(idOf(name));
   }
+}
+
+function weightOf({ state }: HeldJob): number {
+  let bytes = ENTRY_BYTES;
+  for (const value of state.fields.values()) bytes += value.length;
+  return bytes;
 }

@@ -39,12 +39,16 @@ export const STEP_INPUTS = {
     ['place', 'text'],
     ['stamp', 'int4'],
   ],
-  /** The jobs to move if they still have the revision `before`. They lose all index keys but `kept`. */
+  /**
+   * The jobs to move if they still have the revision `before`. They lose all index keys but `kept`. `before_sum` is their
+   * checksum: after the server was restored from a backup, it gives the same revisions to other changes.
+   */
   moves: [
     ['no', 'int4'],
     ['tenant_id', 'text'],
     ['key', 'text'],
     ['before', 'int8'],
+    ['before_sum', 'int4'],
     ['kept', 'text'],
     ['expiry', 'int4'],
     ['known_sum', 'int8'],
@@ -129,21 +133,31 @@ const movesSql = (input: string, afterClaims: string) => `moves AS MATERIALIZED 
     FROM moves i
     CROSS JOIN LATERAL (
       SELECT k.ctid AS at FROM @kv_records k
-      WHERE k.tenant_id = i.tenant_id AND k.key = i.key AND k.revision = i.before LIMIT 1
+      WHERE k.tenant_id = i.tenant_id AND k.key = i.key AND k.revision = i.before AND k.sum = i.before_sum LIMIT 1
     ) x
     WHERE r.ctid = x.at AND r.revision = i.before
-    RETURNING i.no, i.tenant_id, i.key, r.revision, i.kept
+    RETURNING i.no, i.tenant_id, i.key, r.revision, r.sum, i.kept
   )`;
 
 const { table, constant } = CLAIM_SUMS.toRevision();
 const REVISION_SUM = `${constant} # ${mappedSum('x.pending', `'{${[...table]}}'::int4[]`, '0')}`;
 
 /**
+ * Returns SQL for whether a request id can be appended to the ids of a record. A cast to `json` would fail for a damaged
+ * column, and with it every claim of the type.
+ */
+const canRemember = (requests: string) => `coalesce(
+            ${requests} ~ '^\\["[^"\\\\[:cntrl:]]*"(,"[^"\\\\[:cntrl:]]*")*\\]$'
+            AND cardinality(string_to_array(${requests}, '","')) < ${REMEMBERED_REQUESTS},
+            true
+          )`;
+
+/**
  * Finds the first ready jobs of the type and locks their records. Does not stop at records that others have locked.
  * `fits` is false from the first job on that this statement cannot claim: its checksum is missing or wrong, it expires,
- * or it remembers as many requests as it can.
+ * or it cannot remember another request.
  */
-const candidatesSql = (it: Record<ClaimParameter, string>, afterMoves: string) => `due AS MATERIALIZED (
+const candidatesSql = (it: Record<ClaimParameter, string>, after: string) => `due AS MATERIALIZED (
     SELECT ${it.dueFrom} IS NOT NULL AND EXISTS (
       SELECT FROM @kv_places d
       WHERE d.tenant_id = ${it.tenant} AND d.place >= ${it.dueFrom} AND d.place < ${it.dueTo}
@@ -156,7 +170,7 @@ const candidatesSql = (it: Record<ClaimParameter, string>, afterMoves: string) =
     FROM (
       SELECT k.*, f.*, coalesce(
           k.expires_at IS NULL AND f.is_summed
-          AND coalesce(json_array_length(k.requests::json), 0) < ${REMEMBERED_REQUESTS}
+          AND ${canRemember('k.requests')}
           AND k.sum = ${reduced(`f.total + (f.revision_sum # ${integerSum('k.revision', 'revision')})`)},
           false
         ) AS is_fit
@@ -170,7 +184,7 @@ const candidatesSql = (it: Record<ClaimParameter, string>, afterMoves: string) =
         -- Only the record is locked. Another writer may have changed it since the index was read.
         JOIN @kv_records r ON r.ctid = s.at AND r.revision = s.revision
         WHERE p.tenant_id = ${it.tenant} AND p.place >= ${it.low} AND p.place < ${it.high}
-          AND NOT (SELECT is_due FROM due)${afterMoves}
+          AND NOT (SELECT is_due FROM due) AND (SELECT count(*) FROM ${after}) >= 0
         ORDER BY p.place, p.key LIMIT ${it.most}
         FOR UPDATE OF r SKIP LOCKED
       ) k
@@ -286,7 +300,7 @@ export function jobStepSql(has: StepParts): string {
   if (has.claims)
     parts.push(openClaimsSql(inputs.claims, `@closed_claims(${claim.tenant}, ${claim.type}, ${claim.ids})`));
   if (has.moves) parts.push(movesSql(inputs.moves, has.claims ? ' AND (SELECT count(*) FROM open_claims) >= 0' : ''));
-  if (has.claims) parts.push(candidatesSql(claim, has.moves ? ' AND (SELECT count(*) FROM moved) >= 0' : ''));
+  if (has.claims) parts.push(candidatesSql(claim, has.moves ? 'moved' : 'open_claims'));
   parts.push(newFieldsSql(inputs.fields, has.claims ? claim.maps : null));
   if (has.claims) parts.push(CLAIMED);
   const kinds = (['moves', 'claims'] as const).filter((kind) => has[kind]);
@@ -307,6 +321,6 @@ export function jobStepSql(has: StepParts): string {
 
 /** The rows of the result for jobs: number, revision, key, request ids, checksum and previous fields. */
 const RESULTS = {
-  moves: 'SELECT no, revision, NULL::text, NULL::text, NULL::int4, NULL::bytea FROM moved',
+  moves: 'SELECT no, revision, NULL::text, NULL::text, sum, NULL::bytea FROM moved',
   claims: 'SELECT no, next, key, remembered, sum, fields FROM claimed',
 };

@@ -1,34 +1,18 @@
-/** Encodes the moves and claims of a step of jobs for its statement, and decodes its result to the outcome of each. */
+/** Encodes the moves and claims of a step of jobs for its statement, and returns the outcome of each. */
 import {
   type FirstClaim,
-  type FirstClaimed,
   type FirstClaims,
   indexKeysOf,
   JOB_PREFIX,
-  type RecordName,
-  type RecordOutcome,
-  type RecordState,
   type RecordWrite,
-  recordAfter,
-  type ScannedRecord,
   sumInteger,
   TIME_DIGITS,
 } from '@tidemark/core/engine';
-import {
-  changedBy,
-  fieldSum,
-  integerOf,
-  type MadeChange,
-  recordStart,
-  recordSum,
-  requestsIn,
-  type Seen,
-  type SqlInteger,
-  storedRecord,
-} from '@tidemark/sql';
+import { fieldSum, integerOf, recordStart } from '@tidemark/sql';
 import { BinaryArray, ColumnSets, type ElementType } from './binary-arrays.ts';
 import { type FieldValue, LONGEST_SHIFT, zeroTime, zeroTimeSum } from './checksum-sql.ts';
 import type { HeldJob } from './held-jobs.ts';
+import { claimedJob, movedJob, type StepOutcome, type StepRow } from './job-step-outcomes.ts';
 import {
   CLAIM_SUMS,
   CLAIMABLE,
@@ -54,34 +38,7 @@ export interface ClaimsOfType {
   step: FirstClaims;
 }
 
-/** The outcome of a move; `raced` if the job is no longer as this process knew it. */
-export type MoveOutcome = { outcome: RecordOutcome; change: MadeChange; after: HeldJob } | 'raced';
-
-/** A job that was claimed, and found to be damaged after that. */
-export interface DamagedClaim {
-  name: RecordName;
-  revision: number;
-  /** The stored rows before the claim, with their checksums. */
-  before: readonly (FieldValue & { sum: number })[];
-  requests: readonly string[];
-}
-
-export interface StepOutcome {
-  moves: MoveOutcome[];
-  claims: FirstClaimed | null;
-  /** The jobs that were claimed, by name. */
-  claimed: { name: RecordName; job: HeldJob; change: MadeChange }[];
-  damaged: DamagedClaim[];
-}
-
-export type StepRow = readonly [
-  no: number,
-  revision: SqlInteger,
-  key: string | null,
-  requests: string | null,
-  sum: number | null,
-  fields: Buffer | null,
-];
+const MOST_BYTES_OF_A_MOVE = 16 * 1024;
 
 /** Two times between which index keys with a time differ. */
 const [EARLY, LATE] = [2_000_000_000_000, 3_000_000_000_000];
@@ -108,7 +65,7 @@ export class JobStep {
     const stamps = [...(write.stamps ?? NO_STAMPS)];
     const isPlain =
       write.mode === 'merge' && write.requestId === undefined && stamps.length <= 2 && before.state.expiresAt === null;
-    if (!isPlain || !areTimes(set, stamps) || !isShift(ttlMs ?? 0)) return false;
+    if (!isPlain || !isSmall(set) || !areTimes(set, stamps) || !isShift(ttlMs ?? 0)) return false;
     const after = new Map(before.state.fields);
     for (const [field, value] of set) {
       if (value === null) after.delete(field);
@@ -137,7 +94,7 @@ export class JobStep {
     const expires = typeof ttlMs === 'number';
     const [first = NO_TIME, second = NO_TIME] = times;
     this.#add('moves', [
-      ...[no, name.tenantId, name.key, before.state.revision, kept[0]?.text ?? null],
+      ...[no, name.tenantId, name.key, before.state.revision, before.sum, kept[0]?.text ?? null],
       ...[expires ? this.#stampOf(ttlMs) : null, known, sumInteger(expires ? 0 : null, sumInteger(0, start))],
       ...[...first, ...second],
     ]);
@@ -215,14 +172,14 @@ export class JobStep {
     const result: StepOutcome = { moves: [], claims: null, claimed: [], damaged: [] };
     for (const [no, { write, before }] of this.#moves.entries()) {
       const row = jobs.get(no);
-      result.moves.push(row ? movedJob(write, before, integerOf(row[1]), now) : 'raced');
+      result.moves.push(row ? movedJob(write, before, row, now) : 'raced');
     }
     if (!this.#claims) return result;
     const { tenantId, step } = this.#claims;
     const found = clock?.[4] ?? STEP_FOUND.others;
     const outcomes = step.writes.map((write, at) => {
       const row = jobs.get(this.#moves.length + at);
-      return row ? claimedJob(tenantId, write, row, now, result) : null;
+      return row ? claimedJob(tenantId, { at, write }, row, now, result) : null;
     });
     const isCut = found === STEP_FOUND.others || result.damaged.length > 0;
     result.claims = { isDue: found === STEP_FOUND.due, isCut, outcomes };
@@ -282,6 +239,13 @@ function textOf(parts: StepParts): string {
   return text;
 }
 
+/** So that a statement for a whole group stays small. */
+function isSmall(set: RecordWrite['set']): boolean {
+  let bytes = 0;
+  for (const value of set.values()) bytes += value?.length ?? 0;
+  return bytes <= MOST_BYTES_OF_A_MOVE;
+}
+
 function isShift(ms: number): boolean {
   return Number.isSafeInteger(ms) && Math.abs(ms) <= LONGEST_SHIFT;
 }
@@ -322,54 +286,6 @@ function timedKeys(key: string, fields: Map<string, Uint8Array>, stamps: Stamps)
   const isLate = ({ text, shift }: TimedKey, at: number) =>
     shift === null || (isShift(shift) && late[at] === text + String(LATE + shift).padStart(TIME_DIGITS, '0'));
   return keys.every(isLate) ? keys : null;
-}
-
-function movedJob(write: RecordWrite, { state, requests }: HeldJob, revision: number, now: number): MoveOutcome {
-  const seen: Seen = { state, hasFields: true, storedRevision: state.revision, requests, now };
-  const { after, change } = changedBy(write, seen, revision, now);
-  const outcome = { applied: true, existed: true, record: storedRecord(after.state!, now) };
-  return { outcome, change, after: { state: after.state!, requests: after.requests } };
-}
-
-/** Returns the claimed record, or `null` if it is damaged. Adds it to the result. */
-function claimedJob(
-  tenantId: string,
-  { set, stamps }: FirstClaim,
-  [, revisionText, keyText, requestsText, sum, rows]: StepRow,
-  now: number,
-  result: StepOutcome,
-): ScannedRecord | null {
-  const [revision, key, requests] = [integerOf(revisionText), keyText!, requestsIn(requestsText)];
-  const name: RecordName = { space: 'kv', tenantId, key };
-  const stored = storedFields(rows!);
-  const fields = new Map(stored.map(({ field, value }) => [field, value]));
-  const before = { fields, revision: 0, expiresAt: null };
-  const state = recordAfter({ name, mode: 'merge', set, stamps, ttlMs: null }, before, revision, now)!;
-  if (recordSum(recordStart(tenantId, key), state) !== sum) {
-    result.damaged.push({ name, revision, before: stored, requests: requests.slice(0, -1) });
-    return null;
-  }
-  const record = storedRecord(state, now);
-  const change: MadeChange = { tenantId, key, type: 'put', record, revision, expiresAt: null };
-  result.claimed.push({ name, job: { state, requests }, change });
-  return { key, ...record };
-}
-
-/** Decodes the rows of the fields of a record: each checksum, name and value. */
-function storedFields(bytes: Buffer): DamagedClaim['before'] {
-  const fields: (FieldValue & { sum: number })[] = [];
-  let at = 0;
-  const next = () => {
-    const size = bytes.readInt32BE(at);
-    at += 4 + size;
-    return bytes.subarray(at - size, at);
-  };
-  while (at < bytes.length) {
-    const sum = bytes.readInt32BE(at);
-    at += 4;
-    fields.push({ sum, field: next().toString(), value: next() });
-  }
-  return fields;
 }
 
 function encoded(type: ElementType, values: Iterable<string | number>): Buffer {

@@ -2,13 +2,21 @@
  * Performs moves of jobs that this process holds, and claims, with one statement for all of them. What the statement
  * cannot do is left to the other ways.
  */
-import type { EngineCall, FirstClaimed, RecordOutcome, RecordWrite } from '@tidemark/core/engine';
+import {
+  type EngineCall,
+  type FirstClaimed,
+  type RecordOutcome,
+  type RecordWrite,
+  refuseIfOver,
+  sleep,
+} from '@tidemark/core/engine';
 import type { MadeChange } from '@tidemark/sql';
 import { giveBack } from './damaged-claims.ts';
 import type { Database } from './database.ts';
-import { isRefused, translateRead, translateWrite } from './errors.ts';
+import { isLockTimeout, isRefused, translateRead, translateWrite } from './errors.ts';
 import { HeldJobs } from './held-jobs.ts';
-import { type ClaimsOfType, type HeldMove, JobStep, type StepOutcome, type StepRow } from './job-step.ts';
+import { type ClaimsOfType, type HeldMove, JobStep } from './job-step.ts';
+import type { StepOutcome, StepRow } from './job-step-outcomes.ts';
 import type { ChainOfGroup } from './record-group.ts';
 
 /** The outcomes of the moves and claims; `null` for a move that must be made another way. */
@@ -17,7 +25,11 @@ interface Outcomes {
   claims: (FirstClaimed | Error)[];
 }
 
-const AWAIT_CLAIMS = 'SELECT pg_advisory_xact_lock(7420044, @claim_lock($1, $2))';
+/** The order of the columns is that of their evaluation. */
+const AWAIT_CLAIMS = `
+  SELECT set_config('lock_timeout', $3, true), pg_advisory_xact_lock(7420044, @claim_lock($1, $2))`;
+/** How long to wait for the lock at a time: longer with every try, in case commits are slow. */
+const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [50, 1_000];
 
 export class JobSteps {
   readonly #database: Database;
@@ -61,8 +73,7 @@ export class JobSteps {
       const result = step.decode(rows);
       let next = 0;
       for (const [at, it] of moves.entries()) if (it) outcomes.moves[at] = this.#settleMove(it, result.moves[next++]!);
-      if (result.claims) outcomes.claims = [result.claims];
-      await this.#settleClaims(result);
+      if (result.claims) outcomes.claims = [await this.#settleClaims(result.claims, result)];
     } catch (error) {
       for (const it of moves) if (it) this.#held.forget(it.write.name);
       if (isRefused(error)) return { moves: moves.map(() => null), claims: claims ? [notClaimed(claims)] : [] };
@@ -75,11 +86,21 @@ export class JobSteps {
     return outcomes;
   }
 
-  /** Waits for the claims of a type that are under way. */
-  async awaitClaims(tenantId: string, taskType: string, _call: EngineCall): Promise<void> {
-    await this.#database.statement(AWAIT_CLAIMS, [tenantId, taskType], [tenantId]).catch((error: unknown) => {
-      throw translateRead(error);
-    });
+  /**
+   * Waits for the claims of a type that are under way. New claims queue behind a waiting lock, so this waits only briefly
+   * at a time: a process that has stalled inside a claim must not stop the claims of others.
+   */
+  async awaitClaims(tenantId: string, taskType: string, call: EngineCall): Promise<void> {
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, 2 * waitMs)) {
+      refuseIfOver(call);
+      try {
+        await this.#database.statement(AWAIT_CLAIMS, [tenantId, taskType, String(waitMs)], [tenantId]);
+        return;
+      } catch (error) {
+        if (!isLockTimeout(error)) throw translateRead(error);
+      }
+      await sleep(Math.random() * waitMs);
+    }
   }
 
   #addMove(step: JobStep, { writes }: ChainOfGroup): HeldMove | null {
@@ -100,10 +121,17 @@ export class JobSteps {
     return result.outcome;
   }
 
-  async #settleClaims({ claimed, damaged }: StepOutcome): Promise<void> {
+  async #settleClaims(claims: FirstClaimed, { claimed, damaged }: StepOutcome): Promise<FirstClaimed> {
     for (const { name, job } of claimed) this.#held.keep(name, job);
     this.#report(claimed.map(({ change }) => change));
-    for (const claim of damaged) await giveBack(this.#database, claim);
+    const outcomes = [...claims.outcomes];
+    for (const claim of damaged) {
+      // Only the claim that got the damaged job fails. The job returns to the queue when its lease ends.
+      await giveBack(this.#database, claim).catch((error: Error) => {
+        outcomes[claim.at] = error;
+      });
+    }
+    return { ...claims, outcomes };
   }
 }
 
