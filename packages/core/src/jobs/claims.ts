@@ -2,6 +2,8 @@
  * Claims a given job, or the next job of a type in order of priority and age. The engine's conditional write ensures
  * that only one claimer succeeds. Claimers of one process coordinate beforehand, so that they do not try the same job.
  */
+
+import { isTidemarkError } from '../contracts/errors.ts';
 import type { JobRef } from '../contracts/jobs.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { IndexedRecord, RecordOutcome, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
@@ -254,7 +256,8 @@ export class Claimer {
       group.taking.add(key);
       try {
         refuseIfOver(call);
-        const outcome = await take(candidate, { taskType: job.taskType, taskId: job.taskId });
+        const outcome = await take(candidate, { taskType: job.taskType, taskId: job.taskId }).catch(ofDamaged);
+        if (outcome === 'damaged') continue;
         if (!outcome) {
           candidates.unshift(candidate);
           return undefined;
@@ -371,6 +374,12 @@ function wayToTake(key: string, seen: StoredRecord, by: ClaimRequest): Way {
 function pendingSince(runAt: Uint8Array | null): RecordWrite['expect'] {
   const [state] = JOB_MOVES.claim.from;
   return { fields: new Map([...fieldsOf({ state }), ['run_at', runAt] as const]) };
+}
+
+/** A scan shows only damage to fields. A job that turns out to be damaged when it is written must not stop the others. */
+function ofDamaged(error: unknown): 'damaged' {
+  if (isTidemarkError(error, 'CORRUPT_VALUE')) return 'damaged';
+  throw error;
 }
 
 /** Returns the priority part of a `ready` index key. */
