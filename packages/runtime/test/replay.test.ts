@@ -52,7 +52,6 @@ const ENGINE_WRITES = new Set([
   ...[
     'write',
     'batch',
-    'stepIndex',
     'claimFirst',
     'save',
     'claim',
