@@ -39,7 +39,7 @@ export function timeSum(time: string): string {
   });
 }
 
-/** What the checksum of a record covers before its fields: the revision, then the time at which it expires. */
+/** The parts of a record that its checksum covers before the fields: the revision, then the time at which it expires. */
 type Covered = 'revision' | 'revision before expiry' | 'expiry';
 
 /** Returns SQL for the term that turns the sum over the integer 0 into the sum over an integer. */

@@ -6,7 +6,7 @@ import { jobTypeOf, LruMap, meets, type RecordName, type RecordState, type Recor
 import { idOf } from '@tidemark/sql';
 
 const MOST_BYTES = 16 * 1024 * 1024;
-/** What an entry takes beside its values, roughly. */
+/** The rough size of an entry without its values. */
 const ENTRY_BYTES = 1_024;
 const CLAIM = 'claim_id';
 

@@ -87,7 +87,7 @@ type ClaimParameter = keyof typeof CLAIM_PARAMETERS;
 /** In the row of the clock, this takes the place of the number of a job. */
 export const CLOCK_ROW = -1;
 
-/** What claims have found: as many jobs as there are, delayed jobs that are due, or jobs that must be claimed otherwise. */
+/** Claims have got all ready jobs or as many as they want, met due delayed jobs, or left jobs to other ways. */
 export const STEP_FOUND = { all: 0, due: 1, others: 2 } as const;
 
 /** Which parts a step has. */

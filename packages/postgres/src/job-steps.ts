@@ -1,6 +1,6 @@
 /**
- * Performs moves of jobs that this process holds, and claims, with one statement for all of them. What the statement
- * cannot do is left to the other ways.
+ * Performs moves of jobs that this process holds, and claims, with one statement for all of them. Leaves the rest to
+ * the other ways.
  */
 import {
   type EngineCall,

@@ -86,7 +86,7 @@ export class Claimer {
     this.#expired = new ExpiredLeases(records, tenantId);
   }
 
-  /** Returns the id of a new claim. A retry of it can tell whether the engine may still choose a job for it. */
+  /** Returns the id of a new claim, which shows a retry whether the engine may still choose a job for it. */
   newClaimId(uuid: string): string {
     return this.#records.claimFirst ? `${CHOSEN_BY_ENGINE}${uuid}` : uuid;
   }
