@@ -1,8 +1,8 @@
 /**
- * `npm run bench -- langgraph [sqlite|postgres] [--rounds 5]`: our LangGraph saver beside LangGraph's own on the same
- * server, in interleaved rounds. Prints the ratio of rates of `put` and `getTuple` (above 1: Tidemark is faster), and
- * the ratio of stored bytes after a chat of 100 turns (below 1: Tidemark is smaller). Install their savers first with
- * `npm ci --prefix bench/langgraph`.
+ * `npm run bench -- langgraph [sqlite|postgres] [--rounds 5]`: compares our LangGraph saver with LangGraph's own on the
+ * same server, in alternating rounds. Prints the ratio of rates of `put` and `getTuple` (above 1: Tidemark is faster),
+ * and the ratio of stored bytes after a chat of 100 turns (below 1: Tidemark is smaller). Install their savers first
+ * with `npm ci --prefix bench/langgraph`.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
@@ -47,7 +47,7 @@ function prose(seed: number, words: number): string {
 
 let clock = 0;
 
-/** Stores `CALLS` checkpoints of which each changes the messages, as a step of a chat does. */
+/** Stores `CALLS` checkpoints. Each changes the messages, as a step of a chat does. */
 async function putRound({ saver }: Contender, callers: number): Promise<number> {
   return rateOf(callers, async (thread, count) => {
     const messages: BaseMessage[] = Array.from({ length: MESSAGES }, (_, at) => new HumanMessage(prose(at, 60)));

@@ -258,7 +258,7 @@ class FencedThreads(SaverCase):
         parent = root["configurable"]["checkpoint_id"]
         await claim_head(self.store.kv, branch_of(root), parent, late["id"])
         stored = await self.put(root, {"a": 2}, saver=self.new_saver(fence=True))
-        # The one that claimed was only slow. It learns that it has lost, and stores nothing.
+        # The writer that claimed was only slow. It detects that it has lost, and stores nothing.
         failure = await self.failure_of(saver.aput(root, late, {"step": 1}, {"a": 1}))
         self.assertEqual(failure.code, "CONFLICT")
         self.assertEqual([it.config for it in [x async for x in self.saver.alist(thread_of(thread))]], [stored, root])

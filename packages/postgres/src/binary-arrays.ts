@@ -14,9 +14,9 @@ const HALF = 0x1_0000_0000;
 /** Small, because a single call builds two dozen arrays of a few bytes. */
 const INITIAL_BYTES = 256;
 /** Columns that have grown larger are not kept for the next statement. */
-const MOST_KEPT_BYTES = 256 * 1024;
+const MAX_KEPT_BYTES = 256 * 1024;
 /** How many sets of columns are kept for each list of types. More are in use only while statements run side by side. */
-const MOST_KEPT_SETS = 4;
+const MAX_KEPT_SETS = 4;
 
 /** An array that grows at its end. Text, JSON and digests (as latin1 text) are strings, integers are numbers. */
 export class BinaryArray {
@@ -94,7 +94,7 @@ export class BinaryArray {
 
   /** Removes all values. Keeps the memory unless it is large. */
   clear(): void {
-    if (this.#bytes.length > MOST_KEPT_BYTES) this.#bytes = Buffer.allocUnsafe(INITIAL_BYTES);
+    if (this.#bytes.length > MAX_KEPT_BYTES) this.#bytes = Buffer.allocUnsafe(INITIAL_BYTES);
     this.#end = HEADER_BYTES;
     this.#length = 0;
     this.#hasNull = false;
@@ -120,7 +120,7 @@ export class ColumnSets {
 
   /** Takes columns back whose values the driver has sent. */
   giveBack(columns: BinaryArray[]): void {
-    if (this.#free.length === MOST_KEPT_SETS) return;
+    if (this.#free.length === MAX_KEPT_SETS) return;
     for (const column of columns) column.clear();
     this.#free.push(columns);
   }

@@ -14,7 +14,7 @@ const INTEGER_DIGITS = 9;
 /** Returns SQL for whether `timeSum` applies to a time. */
 export const isSummedTime = (time: string): string => `${time} BETWEEN 1000000000000 AND 9000000000000`;
 /** The longest time that is added to the clock. */
-export const LONGEST_SHIFT = 900_000_000_000;
+export const MAX_SHIFT = 900_000_000_000;
 
 /** Returns the checksum of a field that contains a time whose digits are all zero. */
 export function zeroTimeSum(start: number, field: string): number {
@@ -80,7 +80,7 @@ export const zeroTime = { value: Buffer.from(ZERO_TIME) } as const;
 
 const BITS = 32;
 const NIBBLES = BITS / 4;
-const MOST_TABLES = 64;
+const MAX_TABLES = 64;
 
 /** The number of entries of a table: one for each value of each nibble of a sum. */
 export const TABLE_ENTRIES = NIBBLES * 16;
@@ -100,7 +100,7 @@ type SumFrom = (start: number) => number;
 export class SumMaps {
   readonly #from: SumFrom;
   /** Tables by the number of bytes that the target sum covers. */
-  readonly #tables = new LruMap<number, Int32Array>(MOST_TABLES);
+  readonly #tables = new LruMap<number, Int32Array>(MAX_TABLES);
 
   constructor({ field, value }: FieldValue) {
     this.#from = (start) => sumBytes(value, sumName(field, start));

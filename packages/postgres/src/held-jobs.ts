@@ -5,7 +5,7 @@
 import { jobTypeOf, LruMap, meets, type RecordName, type RecordState, type RecordWrite } from '@tidemark/core/engine';
 import { idOf } from '@tidemark/sql';
 
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 /** The rough size of an entry without its values. */
 const ENTRY_BYTES = 1_024;
 const CLAIM = 'claim_id';
@@ -20,7 +20,7 @@ export interface HeldJob {
 }
 
 export class HeldJobs {
-  readonly #jobs = new LruMap<string, HeldJob>(MOST_BYTES, weightOf);
+  readonly #jobs = new LruMap<string, HeldJob>(MAX_BYTES, weightOf);
 
   /**
    * Returns the job if the write is a call of its holder. A claim that has lost the job to another one of this process

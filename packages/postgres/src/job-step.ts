@@ -10,7 +10,7 @@ import {
 } from '@tidemark/core/engine';
 import { fieldSum, integerOf, recordStart } from '@tidemark/sql';
 import { BinaryArray, ColumnSets, type ElementType } from './binary-arrays.ts';
-import { type FieldValue, LONGEST_SHIFT, zeroTime, zeroTimeSum } from './checksum-sql.ts';
+import { type FieldValue, MAX_SHIFT, zeroTime, zeroTimeSum } from './checksum-sql.ts';
 import type { HeldJob } from './held-jobs.ts';
 import { claimedJob, movedJob, type StepOutcome, type StepRow } from './job-step-outcomes.ts';
 import {
@@ -38,7 +38,7 @@ export interface ClaimsOfType {
   step: FirstClaims;
 }
 
-const MOST_BYTES_OF_A_MOVE = 16 * 1024;
+const MAX_BYTES_OF_A_MOVE = 16 * 1024;
 
 /** Two times between which index keys with a time differ. */
 const [EARLY, LATE] = [2_000_000_000_000, 3_000_000_000_000];
@@ -243,11 +243,11 @@ function textOf(parts: StepParts): string {
 function isSmall(set: RecordWrite['set']): boolean {
   let bytes = 0;
   for (const value of set.values()) bytes += value?.length ?? 0;
-  return bytes <= MOST_BYTES_OF_A_MOVE;
+  return bytes <= MAX_BYTES_OF_A_MOVE;
 }
 
 function isShift(ms: number): boolean {
-  return Number.isSafeInteger(ms) && Math.abs(ms) <= LONGEST_SHIFT;
+  return Number.isSafeInteger(ms) && Math.abs(ms) <= MAX_SHIFT;
 }
 
 type Stamps = readonly (readonly [field: string, shift: number])[];

@@ -29,7 +29,7 @@ interface Outcomes {
 const AWAIT_CLAIMS = `
   SELECT set_config('lock_timeout', $3, true), pg_advisory_xact_lock(7420044, @claim_lock($1, $2))`;
 /** How long to wait for the lock at a time: longer with every try, in case commits are slow. */
-const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [50, 1_000];
+const [FIRST_WAIT_MS, MAX_WAIT_MS] = [50, 1_000];
 
 export class JobSteps {
   readonly #database: Database;
@@ -91,7 +91,7 @@ export class JobSteps {
    * at a time: a process that has stalled inside a claim must not stop the claims of others.
    */
   async awaitClaims(tenantId: string, taskType: string, call: EngineCall): Promise<void> {
-    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, 2 * waitMs)) {
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs)) {
       refuseIfOver(call);
       try {
         await this.#database.statement(AWAIT_CLAIMS, [tenantId, taskType, String(waitMs)], [tenantId]);

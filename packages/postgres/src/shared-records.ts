@@ -42,11 +42,11 @@ import {
 } from './record-group.ts';
 import { READ, READ_PARAMETERS } from './record-group-sql.ts';
 
-const MOST_ROUNDS = 3;
-const MOST_WRITES = 250;
-const MOST_READS = 128;
+const MAX_ROUNDS = 3;
+const MAX_WRITES = 250;
+const MAX_READS = 128;
 /** Bytes of values after which a group continues with the next statement. */
-const MOST_BYTES = 4 * 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
 
 /** A record, or one field of it. */
 interface ReadRequest {
@@ -75,8 +75,8 @@ export class GroupedRecords implements SharedRecords {
     this.#database = database;
     this.#alone = alone;
     this.#jobs = new JobSteps(database, (changes) => alone.report(changes));
-    this.#writes = new GroupCommit((take) => this.#commit(take), { maxGroup: MOST_WRITES });
-    this.#reads = new GroupCommit((take) => this.#readAll(take()), { maxGroup: MOST_READS, reads: true });
+    this.#writes = new GroupCommit((take) => this.#commit(take), { maxGroup: MAX_WRITES });
+    this.#reads = new GroupCommit((take) => this.#readAll(take()), { maxGroup: MAX_READS, reads: true });
   }
 
   write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
@@ -145,7 +145,7 @@ export class GroupedRecords implements SharedRecords {
   async #commitPart(chains: readonly ChainOfGroup[], outcomes: Outcome[]): Promise<void> {
     let left = [...chains];
     const alone: ChainOfGroup[] = [];
-    for (let round = 0; round < MOST_ROUNDS && left.length > 0; round++) {
+    for (let round = 0; round < MAX_ROUNDS && left.length > 0; round++) {
       left = await this.#tryTogether(left, outcomes, alone);
     }
     await Promise.all([...alone, ...left].map((chain) => this.#writeAlone(chain, outcomes)));
@@ -298,7 +298,7 @@ function tenantsOf(items: readonly { name: RecordName }[]): string[] {
 function* partsOf(chains: readonly ChainOfGroup[]): Generator<readonly ChainOfGroup[]> {
   let [from, bytes] = [0, 0];
   for (const [at, { writes }] of chains.entries()) {
-    if (bytes > MOST_BYTES) {
+    if (bytes > MAX_BYTES) {
       yield chains.slice(from, at);
       [from, bytes] = [at, 0];
     }

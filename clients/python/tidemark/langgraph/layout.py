@@ -1,4 +1,4 @@
-"""The keys and fields of checkpoints. They are those of `@tidemark/langgraph`: `packages/langgraph/src/keys.ts`
+"""The keys and fields of checkpoints. They are the same as in `@tidemark/langgraph`: `packages/langgraph/src/keys.ts`
 describes the keys, and `packages/core/src/adapters/frames.ts` the frames. A test compares both implementations."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BLOB_FIELD = "v"
 STORED_AT_FIELD = "at"
 PRESENCE_FIELD = "id"
 FENCED_FIELD = "fenced"
-"""Set in the place of a checkpoint that must not be stored any more, because another writer has gone on without it."""
+"""Set instead of a checkpoint that must no longer be stored, because another writer has continued without it."""
 
 PART_BYTES = 4 * 1024 * 1024
 """The size of a part of a blob, which is below the limits of every engine and of HTTP requests."""
@@ -179,7 +179,7 @@ def cut(name: str, data: bytes, size: int) -> dict[str, bytes]:
 
 
 def join(name: str, fields: Mapping[str, bytes]) -> bytes | None:
-    """Joins the bytes that `cut` split. Returns `None` if the record has none of them."""
+    """Joins the bytes that `cut` split. Returns `None` if the record does not contain them."""
     first = fields.get(name)
     if first is None:
         return None

@@ -75,7 +75,7 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
         serde: SerializerProtocol | None = None,
         fence: bool = False,
     ) -> None:
-        """`store` is an open store, or the URL of a server. A store of your own is not closed with the saver."""
+        """`store` is an open store, or the URL of a server. A store that you pass is not closed with the saver."""
         super().__init__(serde=serde)
         self._is_own_store = isinstance(store, str)
         self._store = StateStore(store) if isinstance(store, str) else store
@@ -119,7 +119,8 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
         left = float("inf") if limit is None else limit
         only, before_id = checkpoint_id_of(config), checkpoint_id_of(before)
         async for branch in self._branches(config):
-            # Consecutive checkpoints share most of their values, so one reader remembers those of the last one.
+            # Consecutive checkpoints share most of their values, so one reader remembers the values of the previous
+            # checkpoint.
             reader = TupleReader(self._kv, self.serde)
             async for stored in read_history(self._kv, branch, before=before_id, only=only):
                 if left <= 0:

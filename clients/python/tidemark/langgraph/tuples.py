@@ -13,7 +13,7 @@ from .layout import BlobRef, Frame
 
 
 class TupleReader:
-    """Reads the values of checkpoints, and remembers those of the last one."""
+    """Reads the values of checkpoints, and remembers the values of the previous checkpoint."""
 
     def __init__(self, kv: Kv, serde: SerializerProtocol) -> None:
         self._kv = kv
