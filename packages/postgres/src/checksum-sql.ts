@@ -83,7 +83,7 @@ const NIBBLES = BITS / 4;
 const MAX_TABLES = 64;
 
 /** The number of entries of a table: one for each value of each nibble of a sum. */
-export const TABLE_ENTRIES = NIBBLES * 16;
+const TABLE_ENTRIES = NIBBLES * 16;
 
 /** Returns SQL that applies the table that begins at an index of an array. */
 export function mappedSum(sum: string, tables: string, from: string): string {

@@ -70,7 +70,7 @@ export const STEP_INPUTS = {
 export type StepInput = keyof typeof STEP_INPUTS;
 
 /** The parameters of claims: where to find jobs, the claims' `unless`, the fields they write, and tables of checksums. */
-export const CLAIM_PARAMETERS = {
+const CLAIM_PARAMETERS = {
   tenant: 'text',
   type: 'text',
   dueFrom: 'text',
