@@ -104,7 +104,7 @@ export class Jobs implements JobStore {
     const by = {
       worker: checkId(worker, 'worker'),
       leaseMs: checkOptionalDuration(lease, 'lease', DEFAULT_LEASE_MS),
-      claimId: claimId === undefined ? this.#context.uuid() : checkClaimId(claimId),
+      claimId: claimId === undefined ? this.#claimer.newClaimId(this.#context.uuid()) : checkClaimId(claimId),
       isNew: claimId === undefined,
       takeExpired: checkOptionalBoolean(takeExpired, 'takeExpired'),
     };

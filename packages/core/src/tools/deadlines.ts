@@ -11,8 +11,10 @@ type GaveUp = 'was aborted' | 'ran out of time';
 
 const TICK_MS = 20;
 
-/** A call whose caller is waiting. */
+/** A call whose caller is waiting. Linked with the others, because they come and go with every call. */
 class Pending<T> {
+  before: Pending<never> | null = null;
+  after: Pending<never> | null = null;
   readonly call: EngineCall;
   /** `null` for a read. */
   readonly write: WriteCall | null;
@@ -59,8 +61,12 @@ class Pending<T> {
   }
 }
 
+/**
+ * The pending calls are a linked list. A `Set` would keep ended calls, with their arguments and results, until the next
+ * full garbage collection: whenever it makes room, its former table still refers to them, and to the next table.
+ */
 export class DeadlineWatch {
-  readonly #pending = new Set<Pending<never>>();
+  #last: Pending<never> | null = null;
   #timer: NodeJS.Timeout | undefined;
 
   /** Settles like the promise, or rejects once the call's deadline passes or its signal aborts. */
@@ -68,9 +74,9 @@ export class DeadlineWatch {
     return new Promise<T>((resolve, reject) => {
       const pending = new Pending(this, call, write, resolve, reject);
       // Only pending calls keep the process alive.
-      if (this.#pending.size === 0) this.#timer?.ref();
+      if (this.#last === null) this.#timer?.ref();
       this.#timer ??= setInterval(() => this.#tick(), TICK_MS);
-      this.#pending.add(pending as unknown as Pending<never>);
+      this.#remember(pending as unknown as Pending<never>);
       promise.then(
         (value) => pending.succeed(value),
         (error) => pending.fail(error),
@@ -78,17 +84,31 @@ export class DeadlineWatch {
     });
   }
 
+  #remember(pending: Pending<never>): void {
+    pending.before = this.#last;
+    if (this.#last) this.#last.after = pending;
+    this.#last = pending;
+  }
+
   forget(pending: Pending<never>): void {
-    this.#pending.delete(pending);
-    if (this.#pending.size === 0) this.#timer?.unref();
+    const { before, after } = pending;
+    if (before) before.after = after;
+    if (after) after.before = before;
+    else if (this.#last === pending) this.#last = before;
+    // So that a call which was kept for long does not keep those after it.
+    pending.before = null;
+    pending.after = null;
+    if (this.#last === null) this.#timer?.unref();
   }
 
   #tick(): void {
     const now = Date.now();
-    for (const pending of this.#pending) {
+    for (let pending = this.#last; pending; ) {
+      const { before } = pending;
       if ((pending.call.deadline ?? Number.POSITIVE_INFINITY) <= now) pending.giveUp('ran out of time');
+      pending = before;
     }
-    if (this.#pending.size > 0) return;
+    if (this.#last !== null) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }

@@ -155,15 +155,15 @@ class StoreWorker implements Worker {
   async #workLoop(): Promise<void> {
     let ending: Promise<void> | undefined;
     while (!this.#stopping.signal.aborted) {
-      const rung = this.#alarm.next(this.#pollMs * (0.8 + 0.4 * Math.random()));
+      const { rings } = this.#alarm;
       const claim = await this.#claim();
       if (claim) ({ ending } = await this.#work(claim, ending));
       else if (ending) {
         // The last job may return to the queue once its end is stored.
         await ending;
         ending = undefined;
-      } else if (!this.#stopping.signal.aborted) await rung.wait;
-      rung.cancel();
+      } else if (!this.#stopping.signal.aborted)
+        await this.#alarm.wait(rings, this.#pollMs * (0.8 + 0.4 * Math.random()));
     }
     await ending;
   }
@@ -229,14 +229,23 @@ class StoreWorker implements Worker {
     const store = (end: () => Promise<Job>) => heartbeats.guard(() => retry(TRIES, end));
     let result: JobResult;
     try {
-      result = (await handler({ job: claim.job, signal: heartbeats.signal, progress, park })) ?? {};
+      const context: JobContext = {
+        job: claim.job,
+        // Most handlers never use it.
+        get signal() {
+          return heartbeats.signal;
+        },
+        progress,
+        park,
+      };
+      result = (await handler(context)) ?? {};
     } catch (error) {
       onError?.(error, claim);
       const failure = { error: textOf(error), ...(retryDelay === undefined ? {} : { delay: retryDelay }) };
-      return async () => (heartbeats.signal.aborted ? null : store(() => this.#jobs.fail(claim, failure)));
+      return async () => (heartbeats.loss ? null : store(() => this.#jobs.fail(claim, failure)));
     }
     return async () => {
-      if (heartbeats.signal.aborted) throw heartbeats.signal.reason;
+      if (heartbeats.loss) throw heartbeats.loss.reason;
       const when = parkUntil;
       if (!when) return store(() => this.#jobs.complete(claim, result));
       await store(() => this.#jobs.park(claim, when));
