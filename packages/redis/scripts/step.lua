@@ -6,15 +6,6 @@
 
 local META = '\0'
 
-local now
-local function clock()
-  if not now then
-    local time = redis.call('TIME')
-    now = time[1] * 1000 + math.floor(time[2] / 1000)
-  end
-  return now
-end
-
 -- Reads the arguments of a step from ARGV after `at`. Returns the step and the index of its last argument.
 -- `shape` is `mode,ttl,exists,revision,flags,expected,absent,set,dropped,stamped`. The last five are the counts of the
 -- arguments that follow: expected fields with values, fields that must be absent, set with values, dropped, stamped
@@ -96,7 +87,7 @@ local function writeFields(step, meta)
   end
   for at = step.stamped, step.ends - 1, 2 do
     fields[#fields + 1] = ARGV[at]
-    fields[#fields + 1] = string.format('%.0f', clock() + ARGV[at + 1])
+    fields[#fields + 1] = timeAfter(ARGV[at + 1])
   end
   for from = 1, #fields, 2000 do
     redis.call('HSET', step.record, unpack(fields, from, math.min(from + 1999, #fields)))
@@ -115,8 +106,8 @@ local function expire(step, expiresAt)
 end
 
 local function change(step)
-  local keepsNothing = step.mode == 'delete'
-    or (step.set == step.dropped and step.stamped == step.ends and not step.answer)
+  local setsNothing = step.set == step.dropped and step.stamped == step.ends and not step.answer
+  local keepsNothing = step.mode == 'delete' or setsNothing
   if keepsNothing and (step.mode ~= 'merge' or not step.existed) then
     if not step.existed then return end
     step.revisionNow = redis.call('INCR', step.counter)
@@ -137,7 +128,7 @@ local function change(step)
   writeFields(step, meta .. held)
   step.after = step.revisionNow
   if left ~= '' then keepRequests(step, left, clock()) end
-  if step.mode == 'merge' and step.dropped < step.stamped and redis.call('HLEN', step.record) == 1 then
+  if step.mode == 'merge' and setsNothing and step.dropped < step.stamped and redis.call('HLEN', step.record) == 1 then
     drop(step, held)
     return
   end

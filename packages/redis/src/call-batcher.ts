@@ -4,18 +4,23 @@
  */
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
-import type { Argument, Reply } from './connection.ts';
 import { overloaded, translate } from './errors.ts';
+import { Encoded } from './protocol/encode.ts';
+import type { Reply } from './protocol/replies.ts';
 
 /** The maximum number of calls that may wait in a lane. Further calls fail with `OVERLOADED` (GEN-3). */
 const MOST_WAITING = 5_000;
 const MOST_BYTES = 256 * 1024;
 
+/** Makes the answer of a call from its reply. */
+export type Decode<T> = (reply: Reply) => T | Promise<T>;
+
 interface Waiting {
-  keys: string[];
-  args: Argument[];
+  keys: Encoded;
+  args: Encoded;
   call: EngineCall;
-  resolve: (reply: Reply) => void;
+  decode: Decode<unknown>;
+  resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
 }
 
@@ -30,7 +35,7 @@ export interface GroupSizes {
 }
 
 /** Sends a batch of calls. Resolves to one reply per call, in order. */
-export type Send = (keys: string[], args: Argument[], call: EngineCall) => Promise<Reply>;
+export type Send = (keys: Encoded, args: Encoded, call: EngineCall) => Promise<Reply>;
 
 export class CallBatcher {
   readonly #send: Send;
@@ -44,11 +49,11 @@ export class CallBatcher {
     this.#send = send;
   }
 
-  join(keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
+  join<T>(keys: Encoded, args: Encoded, call: EngineCall, decode: Decode<T>): Promise<T> {
     if (this.#waiting.length >= MOST_WAITING) return Promise.reject(overloaded());
-    return new Promise((resolve, reject) => {
+    return new Promise<T>((resolve, reject) => {
       call.phase ??= 'waiting';
-      this.#waiting.push({ keys, args, call, resolve, reject });
+      this.#waiting.push({ keys, args, call, decode, resolve: resolve as Waiting['resolve'], reject });
       this.#schedule();
     });
   }
@@ -66,12 +71,14 @@ export class CallBatcher {
   #sendNext(): void {
     const group = this.#takeGroup();
     if (group.length === 0) return;
-    const [keys, args]: [string[], Argument[]] = [[], []];
-    let deadline = 0;
-    for (const waiting of group) {
-      for (const key of waiting.keys) keys.push(key);
-      for (const arg of waiting.args) args.push(arg);
-      deadline = Math.max(deadline, waiting.call.deadline ?? Number.POSITIVE_INFINITY);
+    let [keys, args, deadline] = [group[0]!.keys, group[0]!.args, 0];
+    if (group.length > 1) {
+      [keys, args] = [new Encoded(), new Encoded()];
+      for (const waiting of group) {
+        keys.append(waiting.keys);
+        args.append(waiting.args);
+        deadline = Math.max(deadline, waiting.call.deadline ?? Number.POSITIVE_INFINITY);
+      }
     }
     // The batch uses the latest deadline of its calls, so that a caller with a short deadline cannot end the other
     // calls.
@@ -89,21 +96,21 @@ export class CallBatcher {
         continue;
       }
       waiting.call.phase = 'begun';
-      for (const arg of waiting.args) bytes += arg.length;
+      bytes += waiting.args.bytes;
       group.push(waiting);
     }
     this.#waiting = taken === this.#waiting.length ? [] : this.#waiting.slice(taken);
     return group;
   }
 
-  async #sendAll(group: readonly Waiting[], keys: string[], args: Argument[], call: EngineCall): Promise<void> {
+  async #sendAll(group: readonly Waiting[], keys: Encoded, args: Encoded, call: EngineCall): Promise<void> {
     this.#underWay++;
     try {
       const replies = (await this.#send(keys, args, call)) as Reply[];
       for (let at = 0; at < group.length; at++) {
         const reply = replies[at];
         if (reply instanceof Error) group[at]!.reject(translate(reply, 'write'));
-        else group[at]!.resolve(reply);
+        else answer(group[at]!, reply);
       }
     } catch (error) {
       for (const { reject } of group) reject(error);
@@ -111,6 +118,14 @@ export class CallBatcher {
       this.#underWay--;
       this.#schedule();
     }
+  }
+}
+
+function answer({ decode, resolve, reject }: Waiting, reply: Reply): void {
+  try {
+    resolve(decode(reply));
+  } catch (error) {
+    reject(error);
   }
 }
 

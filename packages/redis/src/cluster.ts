@@ -6,7 +6,9 @@
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { sleep } from '@tidemark/core/engine';
-import { type Argument, Connection, type Reply } from './connection.ts';
+import { Connection } from './connection.ts';
+import type { Encoded } from './protocol/encode.ts';
+import type { Reply } from './protocol/replies.ts';
 import { isRefusedForNow, replyCode } from './errors.ts';
 import type { Address, Settings } from './options.ts';
 import type { Route, Servers } from './servers.ts';
@@ -69,7 +71,7 @@ export class Cluster implements Servers {
     let asked: Connection | null = null;
     for (;;) {
       const connection: Connection = asked ?? this.#owners[bucket]!;
-      const route = asked ? askingRoute(asked) : { connection, send: (args: Argument[]) => connection.send(args) };
+      const route = asked ? askingRoute(asked) : { connection, send: (command: Encoded) => connection.sendEncoded(command) };
       asked = null;
       try {
         return await work(route);
@@ -85,6 +87,14 @@ export class Cluster implements Servers {
         if (!target?.isReady) await sleep(RETRY_DELAY_MS);
       }
     }
+  }
+
+  laneOf(): null {
+    return null;
+  }
+
+  isWaiting(): boolean {
+    return [...this.#connections.values()].some(({ waiting }) => waiting > 0);
   }
 
   masters(): readonly Connection[] {
@@ -161,9 +171,9 @@ export class Cluster implements Servers {
 function askingRoute(connection: Connection): Route {
   return {
     connection,
-    send(args): Promise<Reply> {
+    send(command): Promise<Reply> {
       connection.send(['ASKING']).catch(() => {});
-      return connection.send(args);
+      return connection.sendEncoded(command);
     },
   };
 }

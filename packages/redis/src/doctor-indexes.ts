@@ -6,10 +6,11 @@
 import type { DoctorFinding } from '@tidemark/core';
 import type { JournalName, RecordName } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
-import type { Argument, Connection } from './connection.ts';
+import type { Connection } from './connection.ts';
+import type { Argument } from './protocol/encode.ts';
 import { HEAD, memberOf, parseHead, REWRITES, TOMBSTONE } from './journal.ts';
 import { expiryMember, type Layout } from './layout.ts';
-import { META, parseMeta } from './record-step.ts';
+import { META, parseMeta } from './stored-record.ts';
 import type { Servers } from './servers.ts';
 
 const check = 'indexes';

@@ -8,13 +8,14 @@ import {
   type ScannedRecord,
   sumBytes,
 } from '@tidemark/core/engine';
-import type { Argument } from './connection.ts';
+import type { Argument } from './protocol/encode.ts';
 import { translate } from './errors.ts';
 import { expiryMember } from './layout.ts';
 import type { RecordParts } from './record-parts.ts';
-import { NO_FIELDS, parseRecord, stepArguments } from './record-step.ts';
+import { stepArguments } from './record-step.ts';
 import { sumBeforeKey } from './record-sums.ts';
 import { CLAIM_FIRST } from './scripts.ts';
+import { NO_FIELDS, parseRecord } from './stored-record.ts';
 
 /** The reply for one claim: its key and fields, 0 if it got no job, or the error that prevented it. */
 type Reply = readonly [key: Buffer, fields: Buffer[]] | number | Error;

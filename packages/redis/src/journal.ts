@@ -26,6 +26,7 @@ import { type Commit, readFeed, removeFromFeed, type StreamEntry } from './feed.
 import type { Hints } from './hints.ts';
 import type { Layout } from './layout.ts';
 import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, readLexical } from './lexical.ts';
+import { Encoded } from './protocol/encode.ts';
 import { COMMIT, FORGET_JOURNAL, REMOVE_JOURNAL, RESTORE_JOURNAL, REWRITE } from './scripts.ts';
 
 /** Fields of a head. They cannot collide with keys of entries, because keys contain no NUL. */
@@ -65,27 +66,29 @@ class RedisJournal implements Journal {
     return { head: found ? parseHead(found, rewrites) : known, tombstone: tombstone?.toString() ?? null };
   }
 
-  async commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
+  commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
     const { bucket, head, log } = this.#layout.journal(name);
-    const keys = [head, log];
-    if (isListed(name.space)) keys.push(this.#feedKey(bucket));
-    if (isListed(name.space) && commit.known === 0) keys.push(...this.#listKeys(bucket, name.tenantId));
-    if (commit.known === 0) keys.push(...this.#nameKeys(bucket, name));
-    const args = [String(keys.length), String(commit.entries.length), String(commit.known)];
-    args.push(String(commit.rewrites ?? ''), commit.follows ?? '', commit.state, name.tenantId, name.name);
-    for (const { key, body } of commit.entries) args.push(key, body);
-    const reply = await this.#commands.share(bucket, COMMIT, keys, args, call);
-    if (typeof reply === 'number') {
-      this.#hints.journalChanged(name);
-      return { committed: true, time: reply };
-    }
-    const [found, tombstone, entries, rewrites] = reply as [Buffer | null, Buffer | null, StreamEntry[], Buffer];
-    return {
-      committed: false,
-      head: found && parseHead(found, rewrites),
-      tombstone: tombstone?.toString() ?? null,
-      found: entries.map(parseEntry),
-    };
+    const keys = new Encoded().add(head).add(log);
+    if (isListed(name.space)) keys.add(this.#feedKey(bucket));
+    if (isListed(name.space) && commit.known === 0) keys.addAll(this.#listKeys(bucket, name.tenantId));
+    if (commit.known === 0) keys.addAll(this.#nameKeys(bucket, name));
+    const args = new Encoded().add(String(keys.count)).add(String(commit.entries.length)).add(String(commit.known));
+    args.add(String(commit.rewrites ?? '')).add(commit.follows ?? '').add(commit.state);
+    args.add(name.tenantId).add(name.name);
+    for (const { key, body } of commit.entries) args.add(key).add(body);
+    return this.#commands.share(bucket, COMMIT, keys, args, call, (reply) => {
+      if (typeof reply === 'number') {
+        this.#hints.journalChanged(name);
+        return { committed: true, time: reply };
+      }
+      const [found, tombstone, entries, rewrites] = reply as [Buffer | null, Buffer | null, StreamEntry[], Buffer];
+      return {
+        committed: false,
+        head: found && parseHead(found, rewrites),
+        tombstone: tombstone?.toString() ?? null,
+        found: entries.map(parseEntry),
+      };
+    });
   }
 
   async read(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<JournalEntry[]> {

@@ -79,6 +79,11 @@ export class Layout {
     return hash(`${tenantId}\0${name}`) % this.buckets;
   }
 
+  /** Returns the length of the part that all keys of a bucket begin with. */
+  tagLength(bucket: number): number {
+    return this.#tags[bucket]!.length;
+  }
+
   /** Returns a key that belongs to a whole bucket. */
   shared(bucket: number, name: string): string {
     const known = this.#built.get(name) ?? this.#build(name);

@@ -17,7 +17,7 @@ import type { Commands } from './commands.ts';
 import type { Hints, RecordHint } from './hints.ts';
 import type { Layout } from './layout.ts';
 import { prefixRange, readLexical } from './lexical.ts';
-import { META, parseMeta } from './record-step.ts';
+import { META, parseMeta } from './stored-record.ts';
 
 const LOOK_EVERY_MS = 250;
 const LOOK_LIMIT_MS = 5_000;

@@ -34,13 +34,13 @@ function loadScript(...names: string[]): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
 
-/** COMMIT, WRITE, SET, FIELDS and RECORDS serve several callers at once and return one reply per caller. */
+/** COMMIT, WRITE and CHANGE serve several callers at once and return one reply per caller. */
 export const COMMIT = loadScript('attempt', 'commit');
-export const WRITE = loadScript('attempt', 'index-keys', 'tenants', 'requests', 'step', 'write');
-export const CLAIM_FIRST = loadScript('attempt', 'index-keys', 'tenants', 'requests', 'step', 'sums', 'claim-first');
-export const SET = loadScript('tenants', 'set');
-export const FIELDS = loadScript('fields');
-export const RECORDS = loadScript('records');
+export const WRITE = loadScript('attempt', 'clock', 'places', 'index-keys', 'tenants', 'requests', 'step', 'write');
+export const CLAIM_FIRST = loadScript(
+  ...['attempt', 'clock', 'places', 'index-keys', 'tenants', 'requests', 'step', 'sums', 'claim-first'],
+);
+export const CHANGE = loadScript('attempt', 'clock', 'revisions', 'places', 'tenants', 'change');
 export const REMOVE_JOURNAL = loadScript('notices', 'remove-journal');
 export const RESTORE_JOURNAL = loadScript('notices', 'restore-journal');
 export const FORGET_JOURNAL = loadScript('forget-journal');
@@ -48,7 +48,7 @@ export const LIVES = loadScript('lives');
 export const REWRITE = loadScript('notices', 'rewrite');
 export const LOST = loadScript('lost');
 export const DUE = loadScript('due');
-export const FORGET = loadScript('index-keys', 'tenants', 'forget');
+export const FORGET = loadScript('places', 'index-keys', 'tenants', 'forget');
 export const ADD_PIECE = loadScript('add-piece');
 export const KEEP_BLOB = loadScript('keep-blob');
 export const REMOVE_BLOB = loadScript('remove-blob');

@@ -1,19 +1,25 @@
 /** Finds the server of a bucket: the single server, or in a Cluster the master of the bucket's slot. */
 import { invalidArgument } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
-import { type Argument, Connection, type Reply } from './connection.ts';
+import { Connection } from './connection.ts';
+import type { Encoded } from './protocol/encode.ts';
+import type { Reply } from './protocol/replies.ts';
 import { replyCode } from './errors.ts';
 import type { Settings } from './options.ts';
 
 /** A route to a bucket. */
 export interface Route {
   readonly connection: Connection;
-  send(args: Argument[]): Promise<Reply>;
+  send(command: Encoded): Promise<Reply>;
 }
 
 export interface Servers {
   /** Runs work on the route to a bucket. Retries only if the server replied that it executed nothing. */
   reach<T>(bucket: number, call: EngineCall, work: (route: Route) => Promise<T>): Promise<T>;
+  /** The connection of a bucket, if a single server has them all, so that no command is ever redirected. */
+  laneOf(bucket: number): Connection | null;
+  /** Whether a command waits for its reply. */
+  isWaiting(): boolean;
   /** The known masters. */
   masters(): readonly Connection[];
   close(): void;
@@ -29,7 +35,7 @@ export class SingleServer implements Servers {
   readonly #routes: readonly Route[];
 
   private constructor(connections: readonly Connection[]) {
-    this.#routes = connections.map((connection) => ({ connection, send: (args) => connection.send(args) }));
+    this.#routes = connections.map((connection) => ({ connection, send: (command) => connection.sendEncoded(command) }));
   }
 
   static async open(settings: Settings): Promise<SingleServer> {
@@ -53,6 +59,14 @@ export class SingleServer implements Servers {
       if (replyCode(error) === 'READONLY') route.connection.renew();
       throw error;
     }
+  }
+
+  laneOf(bucket: number): Connection {
+    return this.#routes[bucket % LANES]!.connection;
+  }
+
+  isWaiting(): boolean {
+    return this.#routes.some(({ connection }) => connection.waiting > 0);
   }
 
   masters(): readonly Connection[] {

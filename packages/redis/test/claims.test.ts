@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FaultProxy } from '../../../faults/proxy.ts';
 import { Connection } from '../src/connection.ts';
 import { Layout } from '../src/layout.ts';
+import type { Encoded } from '../src/protocol/encode.ts';
 import { DEFAULT_BUCKETS } from '../src/store-format.ts';
 import { makeFormatOne } from './kit-parts.ts';
 import { newPrefix, openStore, sharedServer, WITHOUT_REDIS } from './servers.ts';
@@ -20,18 +21,29 @@ async function connected() {
   return client;
 }
 
+function textOf(command: Encoded): string {
+  let text = '';
+  command.write((piece) => {
+    text += piece.toString();
+  });
+  return text;
+}
+
 describe.skipIf(WITHOUT_REDIS)('a claim on a single server', () => {
   it('takes one round trip, and completing the job another', async () => {
     const store = await openStore(sharedServer());
     for (const taskId of ['a', 'b', 'c']) await store.jobs.enqueue({ taskType: TYPE, taskId });
     const warm = await store.jobs.claim({ taskType: TYPE }, { worker: 'w' });
     await store.jobs.complete(warm!);
-    const sends = vi.spyOn(Connection.prototype, 'send');
-    onTestFinished(() => sends.mockRestore());
+    const asks = vi.spyOn(Connection.prototype, 'ask');
+    onTestFinished(() => asks.mockRestore());
+    const scripts = () => asks.mock.calls.filter(([command]) => textOf(command).includes('EVALSHA'));
     const claim = await store.jobs.claim({ taskType: TYPE }, { worker: 'w' });
-    expect(sends.mock.calls.filter(([[name]]) => name !== 'PUBLISH')).toHaveLength(1);
+    expect(scripts()).toHaveLength(1);
     await store.jobs.complete(claim!);
-    expect(sends.mock.calls.filter(([[name]]) => name !== 'PUBLISH')).toHaveLength(2);
+    expect(scripts()).toHaveLength(2);
+    // Hints are published beside them.
+    expect(asks.mock.calls.filter(([command]) => !textOf(command).includes('PUBLISH'))).toHaveLength(2);
   });
 
   it('claims for all callers that wait, in order of priority and age', async () => {
@@ -160,19 +172,15 @@ describe.skipIf(WITHOUT_REDIS)('a claim on a single server whose reply is lost (
     const store = await openStore(sharedServer(), { prefix });
     for (const taskId of ['a', 'b']) await store.jobs.enqueue({ taskType: TYPE, taskId });
     // Holds the first command back, as a network may, until the retry has been answered.
-    const send = Connection.prototype.send;
+    const { ask } = Connection.prototype;
     let release = () => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const sends = vi.spyOn(Connection.prototype, 'send').mockImplementationOnce(async function (
-      this: Connection,
-      args,
-    ) {
-      await held;
-      return send.call(this, args);
+    const asks = vi.spyOn(Connection.prototype, 'ask').mockImplementationOnce(function (this: Connection, ...args) {
+      void held.then(() => ask.apply(this, args));
     });
-    onTestFinished(() => sends.mockRestore());
+    onTestFinished(() => asks.mockRestore());
     const slow = store.jobs.claim({ taskType: TYPE }, { worker: 'w', timeoutMs: 50 });
     const error: unknown = await slow.catch((it) => it);
     if (!isTidemarkError(error, 'OUTCOME_UNKNOWN')) throw error;

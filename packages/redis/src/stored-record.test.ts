@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseMeta, parseRecord } from './record-step.ts';
+import { parseMeta, parseRecord } from './stored-record.ts';
 import { companionOf, matchesSum, recordStart, sumOfField } from './record-sums.ts';
 
 const NAME = { space: 'kv', tenantId: 'default', key: 'state.1' } as const;
