@@ -12,8 +12,8 @@
 -- Returns for each step -1 if it needs the general step, or 8 * revision + 4 * applied + 2 * existed. If the caller needs
 -- the record, a list of that, the time, the time to live or -1, and the fields unless the caller can tell them.
 
-local META, COLON = '\0', 58
-local call, byte, sub, find, match = redis.call, string.byte, string.sub, string.find, string.match
+local META, COLON, JOB = '\0', 58, 1
+local call, try, byte, sub, find, match = redis.call, redis.pcall, string.byte, string.sub, string.find, string.match
 
 local function outcomeOf(code, wants, record, expiresAt)
   if wants == 0 then return code end
@@ -37,51 +37,62 @@ local function indexJob(tag, record, key, from, to)
   movePlaces(tag .. 'jobs:' .. tenant, tag .. 'job-places:' .. tenant, key, places)
 end
 
-local function carryOut(record, shape, tag, exists, clears, wants, isJob, expected, absent, values, set, dropped, stamped,
-  places, ends)
-  local read = call('HMGET', record, META, unpack(ARGV, expected, values - 1))
-  local meta = read[1]
+-- Writes the fields and the store's own. If the server is out of memory, it refuses this, the first write of a step.
+local function writeFields(record, written, set, dropped, stamped, places)
+  local stamps = places - stamped
+  if stamps == 0 then return try('HSET', record, META, written, unpack(ARGV, set, dropped - 1)) end
+  local fields = { META, written, unpack(ARGV, set, dropped - 1) }
+  for at = stamped, places - 1, 2 do
+    fields[#fields + 1] = ARGV[at]
+    fields[#fields + 1] = timeAfter(ARGV[at + 1])
+  end
+  return try('HSET', record, unpack(fields))
+end
+
+-- Returns the store's own field of the record, and whether the fields are as expected.
+local function look(record, expected, absent, values)
+  local meta = try('HGET', record, META)
+  if values == expected or type(meta) == 'table' then return meta, true end
+  if values == expected + 1 then
+    local value = call('HGET', record, ARGV[expected])
+    return meta, absent == expected and not value or value == ARGV[values]
+  end
+  local read = call('HMGET', record, unpack(ARGV, expected, values - 1))
+  local holds = true
+  for at = 0, absent - expected - 1 do holds = holds and read[1 + at] == ARGV[values + at] end
+  for at = absent - expected, values - expected - 1 do holds = holds and not read[1 + at] end
+  return meta, holds
+end
+
+local function carryOut(record, shape, length, exists, clears, wants, isJob, expected, absent, values, set, dropped,
+  stamped, places, ends)
+  local meta, holds = look(record, expected, absent, values)
+  if type(meta) == 'table' then return meta end
   local existed = meta and 2 or 0
-  local holds = exists == 0 or (exists == 1) == (existed == 2)
-  for at = 0, absent - expected - 1 do holds = holds and read[2 + at] == ARGV[values + at] end
-  for at = absent - expected, values - expected - 1 do holds = holds and not read[2 + at] end
-  if not holds then
+  if not holds or (exists == 1 and not meta) or (exists == 2 and meta) then
     if not meta then return wants == 0 and 0 or { 0, clock(), -1 } end
     local before, expiresAt = match(meta, '^(%d+):?(%d*)')
     return outcomeOf(8 * before + existed, wants, record, tonumber(expiresAt))
   end
   local cut = meta and find(meta, '%D')
   if cut and (cut == 1 or (byte(meta, cut) == COLON and (clears == 1 or wants > 0))) then return -1 end
-  local revisions = revisionsOf(tag .. 'revision')
+  local tag = sub(record, 1, length)
+  local revisions = revisionsOf(tag)
   local revision = revisions.last + 1
-  local written = cut and revision .. sub(meta, cut) or revision
-  local stamps = places - stamped
-  if stamps == 0 then
-    call('HSET', record, META, written, unpack(ARGV, set, dropped - 1))
-  elseif stamps == 2 then
-    call('HSET', record, META, written, ARGV[stamped], timeAfter(ARGV[stamped + 1]), unpack(ARGV, set, dropped - 1))
-  else
-    local fields = { META, written }
-    for at = stamped, places - 1, 2 do
-      fields[#fields + 1] = ARGV[at]
-      fields[#fields + 1] = timeAfter(ARGV[at + 1])
-    end
-    for at = set, dropped - 1 do fields[#fields + 1] = ARGV[at] end
-    call('HSET', record, unpack(fields))
-  end
-  useRevision(revisions, revision)
+  local refused = writeFields(record, cut and revision .. sub(meta, cut) or revision, set, dropped, stamped, places)
+  if type(refused) == 'table' then return refused end
+  revisions.last = revision
   if meta and dropped < stamped then call('HDEL', record, unpack(ARGV, dropped, stamped - 1)) end
-  local key = (not meta or isJob == 1) and sub(shape, 13)
-  if not meta then addToIndex(tag, record, key) end
-  if isJob == 1 then indexJob(tag, record, key, places, ends - 1) end
+  if not meta then addToIndex(tag, record, sub(shape, 13)) end
+  if isJob == JOB then indexJob(tag, record, sub(shape, 13), places, ends - 1) end
   local code = 8 * revision + 4 + existed
-  if wants > 0 and (not meta or (wants == 2 and (cut and sub(meta, 1, cut - 1) or meta) == ARGV[set - 1])) then
-    return { code, clock(), -1 }
-  end
+  if wants == 0 then return code end
+  local isKnown = not meta or (wants == 2 and (cut and sub(meta, 1, cut - 1) or meta) == ARGV[set - 1])
+  if isKnown then return { code, clock(), -1 } end
   return outcomeOf(code, wants, record)
 end
 
-local replies, keyAt, at, last = {}, 1, 1, #ARGV
+local replies, count, keyAt, at, last = {}, 0, 1, 1, #ARGV
 while at <= last do
   local shape, record = ARGV[at], KEYS[keyAt]
   local length, keys, exists, clears, wants, isJob, expecteds, absents, sets, droppeds, stampeds, places =
@@ -94,10 +105,15 @@ while at <= last do
   local dropped = set + 2 * sets
   local stamped = dropped + droppeds
   local placed = stamped + 2 * stampeds
-  at = placed + 2 * places
-  keyAt = keyAt + keys
-  replies[#replies + 1] = attempt(carryOut, record, shape, sub(record, 1, length), exists, clears, wants, isJob,
-    expected, absent, values, set, dropped, stamped, placed, at)
+  at, keyAt, count = placed + 2 * places, keyAt + keys, count + 1
+  if isJob == JOB then
+    replies[count] = attempt(carryOut, record, shape, length, exists, clears, wants, isJob, expected, absent, values, set,
+      dropped, stamped, placed, at)
+  else
+    -- Only the first read and the first write can fail.
+    replies[count] = carryOut(record, shape, length, exists, clears, wants, isJob, expected, absent, values, set,
+      dropped, stamped, placed, at)
+  end
 end
 storeRevisions()
 return replies

@@ -1,24 +1,22 @@
--- Revisions of records. Each bucket counts its changes. The steps of a script read and update a counter once.
+-- Revisions of records. Each bucket counts its changes. The steps of a script read and update a counter once: each step
+-- sets `last` after its first write, because a server that is out of memory refuses that one.
 
 local revisions = {}
 
-local function revisionsOf(counter)
-  local known = revisions[counter]
+-- `tag` is the start of all keys of the bucket.
+local function revisionsOf(tag)
+  local known = revisions[tag]
   if not known then
-    known = { last = tonumber(redis.call('GET', counter) or 0), added = 0 }
-    revisions[counter] = known
+    local last = tonumber(redis.call('GET', tag .. 'revision') or 0)
+    known = { last = last, stored = last }
+    revisions[tag] = known
   end
   return known
 end
 
--- Called after the first write of a step, because a server that is out of memory refuses that one.
-local function useRevision(known, revision)
-  known.last, known.added = revision, known.added + 1
-end
-
 -- Called at the end of a script.
 local function storeRevisions()
-  for counter, known in pairs(revisions) do
-    if known.added > 0 then redis.call('INCRBY', counter, known.added) end
+  for tag, known in pairs(revisions) do
+    if known.last > known.stored then redis.call('INCRBY', tag .. 'revision', known.last - known.stored) end
   end
 end

@@ -8,8 +8,8 @@ import { overloaded, translate } from './errors.ts';
 import { Encoded } from './protocol/encode.ts';
 import type { Reply } from './protocol/replies.ts';
 
-/** The maximum number of calls that may wait in a lane. Further calls fail with `OVERLOADED` (GEN-3). */
-const MOST_WAITING = 5_000;
+/** The maximum number of calls that may wait. Further calls fail with `OVERLOADED` (GEN-3). */
+const MOST_WAITING = 10_000;
 const MOST_BYTES = 256 * 1024;
 
 /** Makes the answer of a call from its reply. */
@@ -24,29 +24,20 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-export interface GroupSizes {
-  /** The maximum number of calls in one batch. */
-  calls: number;
-  /**
-   * The maximum number of batches in progress. While the server executes one batch, another is being sent or its
-   * replies are being read.
-   */
-  underWay: number;
-}
-
 /** Sends a batch of calls. Resolves to one reply per call, in order. */
 export type Send = (keys: Encoded, args: Encoded, call: EngineCall) => Promise<Reply>;
 
 export class CallBatcher {
   readonly #send: Send;
-  readonly #sizes: GroupSizes;
+  /** The maximum number of calls in a batch. */
+  readonly #most: number;
   #waiting: Waiting[] = [];
-  #underWay = 0;
+  #isUnderWay = false;
   #scheduled = false;
 
-  constructor(sizes: GroupSizes, send: Send) {
-    this.#sizes = sizes;
+  constructor(most: number, send: Send) {
     this.#send = send;
+    this.#most = most;
   }
 
   join<T>(keys: Encoded, args: Encoded, call: EngineCall, decode: Decode<T>): Promise<T> {
@@ -58,13 +49,16 @@ export class CallBatcher {
     });
   }
 
-  /** Sends after the current turn, so that callers woken in this turn can join. */
+  /**
+   * Sends after the current turn, so that callers woken in this turn can join. Calls that are made while a batch is under
+   * way are the next batch: one at a time, batches are largest.
+   */
   #schedule(): void {
-    if (this.#scheduled || this.#waiting.length === 0 || this.#underWay >= this.#sizes.underWay) return;
+    if (this.#scheduled || this.#waiting.length === 0 || this.#isUnderWay) return;
     this.#scheduled = true;
     process.nextTick(() => {
       this.#scheduled = false;
-      while (this.#waiting.length > 0 && this.#underWay < this.#sizes.underWay) this.#sendNext();
+      while (this.#waiting.length > 0 && !this.#isUnderWay) this.#sendNext();
     });
   }
 
@@ -89,7 +83,7 @@ export class CallBatcher {
     const group: Waiting[] = [];
     const now = Date.now();
     let [taken, bytes] = [0, 0];
-    while (taken < this.#waiting.length && group.length < this.#sizes.calls && bytes < MOST_BYTES) {
+    while (taken < this.#waiting.length && group.length < this.#most && bytes < MOST_BYTES) {
       const waiting = this.#waiting[taken++]!;
       if (isOver(waiting.call, now)) {
         waiting.reject(ranOut());
@@ -104,7 +98,7 @@ export class CallBatcher {
   }
 
   async #sendAll(group: readonly Waiting[], keys: Encoded, args: Encoded, call: EngineCall): Promise<void> {
-    this.#underWay++;
+    this.#isUnderWay = true;
     try {
       const replies = (await this.#send(keys, args, call)) as Reply[];
       for (let at = 0; at < group.length; at++) {
@@ -115,7 +109,7 @@ export class CallBatcher {
     } catch (error) {
       for (const { reject } of group) reject(error);
     } finally {
-      this.#underWay--;
+      this.#isUnderWay = false;
       this.#schedule();
     }
   }

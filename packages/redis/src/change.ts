@@ -3,9 +3,10 @@
  * requests. All others go through `write.lua` (record-step.ts).
  */
 import { type RecordOutcome, type RecordWrite, recordAfter, type StoredRecord } from '@tidemark/core/engine';
-import { NO_PLACES, type Place, placesAfter } from './job-places.ts';
-import type { Layout } from './layout.ts';
-import { type Argument, Encoded } from './protocol/encode.ts';
+import { type Place, placesAfter } from './job-places.ts';
+import { fieldArgument } from './field-arguments.ts';
+import type { Layout, RecordAddress } from './layout.ts';
+import { Encoded } from './protocol/encode.ts';
 import type { Reply } from './protocol/replies.ts';
 import { companionOf, recordStart, sumOfField } from './record-sums.ts';
 import { bytesOf, jobTypeOfRecord } from './record-step.ts';
@@ -13,7 +14,6 @@ import { NO_FIELDS, parseRecord } from './stored-record.ts';
 
 /** A limit, because the number of fields, doubled by checksums, is encoded as one ASCII character. */
 const MOST_FIELDS = 60;
-const NO_VALUES: ReadonlyMap<string, Uint8Array | null> = new Map();
 
 /** Returns whether `change.lua` can perform a step. Some steps are found unsuitable only when they meet the record. */
 export function fitsChange(write: RecordWrite): boolean {
@@ -51,58 +51,70 @@ export function encodeChange(
   const isJob = jobTypeOfRecord(name) !== null;
   const places = isJob ? placesAfter(write) : null;
   if (isJob && !places) return null;
-  const keys = new Encoded().add(layout.record(bucket, name));
+  const address = layout.recordAddress(name);
+  const keys = new Encoded().addReady(address.argument);
   if (namesKeys) {
     keys.add(layout.names(bucket, name.space, name.tenantId)).add(layout.shared(bucket, 'revision'));
     if (isJob) for (const kind of ['jobs', 'job-places']) keys.add(layout.tenants(bucket, kind, name.tenantId));
   }
   const known = brief ? undefined : write.known;
-  const args = encodeArguments(write, layout.tagLength(bucket), keys.count, brief, places);
+  const args = encodeArguments(write, address, layout.tagLength(bucket), keys.count, brief, places);
   return { keys, args, decode: (reply) => outcomeOf(write, known, reply) };
 }
 
 function encodeArguments(
   { name, expect, set, stamps, ttlMs, known }: RecordWrite,
+  { member }: RecordAddress,
   tagLength: number,
   keys: number,
   brief: boolean,
   places: readonly Place[] | null,
 ): Encoded {
-  const fields = expect?.fields ?? NO_VALUES;
-  const [args, names, values, rest, dropped] = [new Encoded(), [] as string[], [] as Argument[], new Encoded(), [] as string[]];
-  let absent = 0;
-  let sets = 0;
-  for (const [field, value] of fields) {
-    if (value === null) continue;
-    names.push(field);
-    values.push(bytesOf(value));
-  }
-  for (const [field, value] of fields) {
-    if (value !== null) continue;
-    names.push(field);
-    absent++;
-  }
-  const start = recordStart(name);
-  for (const [field, value] of set) {
-    if (value === null) dropped.push(field, companionOf(field));
-    else {
-      rest.add(field).add(bytesOf(value)).add(companionOf(field)).add(sumOfField(start, field, value));
-      sets += 2;
-    }
-  }
-  // The server computes stamps, so a stamped field has no checksum until a caller sets the field.
-  if (stamps) for (const field of stamps.keys()) dropped.push(companionOf(field));
+  const args = new Encoded();
+  const { names, values, absent } = conditionsOf(expect?.fields);
   const exists = expect?.exists === undefined ? 0 : expect.exists ? 1 : 2;
   const wants = brief ? 0 : known ? 2 : 1;
-  const counts = [values.length, absent, sets, dropped.length, stamps?.size ?? 0, places?.length ?? 0];
-  const flags = [exists, ttlMs === null ? 1 : 0, wants, places ? 1 : 0];
-  args.add(String.fromCharCode(tagLength, keys, ...flags, ...counts) + name.key);
+  let [sets, dropped] = [0, stamps?.size ?? 0];
+  for (const value of set.values()) {
+    if (value === null) dropped += 2;
+    else sets += 2;
+  }
+  const flags = String.fromCharCode(tagLength, keys, exists, ttlMs === null ? 1 : 0, wants, places ? 1 : 0);
+  const counts = [values.length, absent, sets, dropped, stamps?.size ?? 0, places?.length ?? 0];
+  args.addBytes(flags + String.fromCharCode(...counts) + member);
   args.addAll(names).addAll(values);
   if (wants === 2) args.add(String(known!.revision));
-  args.append(rest).addAll(dropped);
-  if (stamps) for (const [field, offset] of stamps) args.add(field).add(String(offset));
-  for (const { start, offset } of places ?? NO_PLACES) args.add(offset === null ? '' : String(offset)).add(start);
+  const start = recordStart(name);
+  for (const [field, value] of set) {
+    if (value === null) continue;
+    args.addReady(fieldArgument(field)).add(bytesOf(value));
+    args.addReady(fieldArgument(companionOf(field))).addBytes(sumOfField(start, field, value));
+  }
+  for (const [field, value] of set)
+    if (value === null) args.addReady(fieldArgument(field)).addReady(fieldArgument(companionOf(field)));
+  if (stamps) {
+    // The server computes stamps, so a stamped field has no checksum until a caller sets the field.
+    for (const field of stamps.keys()) args.addReady(fieldArgument(companionOf(field)));
+    for (const [field, offset] of stamps) args.addReady(fieldArgument(field)).add(String(offset));
+  }
+  if (places) for (const { start, offset } of places) args.add(offset === null ? '' : String(offset)).add(start);
   return args;
+}
+
+const NO_CONDITIONS = { names: [] as string[], values: [] as Buffer[], absent: 0 };
+
+/** Splits conditions into the names of fields, those that must be absent last, and the values of the others. */
+function conditionsOf(fields: ReadonlyMap<string, Uint8Array | null> | undefined): typeof NO_CONDITIONS {
+  if (!fields || fields.size === 0) return NO_CONDITIONS;
+  const [names, absent, values] = [[] as string[], [] as string[], [] as Buffer[]];
+  for (const [field, value] of fields) {
+    if (value === null) absent.push(field);
+    else {
+      names.push(field);
+      values.push(bytesOf(value));
+    }
+  }
+  return { names: absent.length === 0 ? names : [...names, ...absent], values, absent: absent.length };
 }
 
 function outcomeOf(write: RecordWrite, known: StoredRecord | undefined, reply: Reply): RecordOutcome | null {

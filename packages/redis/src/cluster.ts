@@ -19,6 +19,7 @@ const RETRY_DELAY_MS = 25;
 const REFRESH_AT_MOST_EVERY_MS = 50;
 
 export class Cluster implements Servers {
+  readonly reader = null;
   readonly #settings: Settings;
   readonly #connections = new Map<string, Connection>();
   #slots: readonly number[] = [];
@@ -87,10 +88,6 @@ export class Cluster implements Servers {
         if (!target?.isReady) await sleep(RETRY_DELAY_MS);
       }
     }
-  }
-
-  laneOf(): null {
-    return null;
   }
 
   isWaiting(): boolean {

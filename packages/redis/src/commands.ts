@@ -3,7 +3,7 @@
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { sleep } from '@tidemark/core/engine';
-import { CallBatcher, type Decode, type GroupSizes, isOver, ranOut, type Send } from './call-batcher.ts';
+import { CallBatcher, type Decode, isOver, ranOut, type Send } from './call-batcher.ts';
 import type { Connection } from './connection.ts';
 import { replyCode, translate } from './errors.ts';
 import type { Settings } from './options.ts';
@@ -11,14 +11,11 @@ import { type Argument, Encoded } from './protocol/encode.ts';
 import { type Reply, ReplyError } from './protocol/replies.ts';
 import type { Asker } from './protocol/session.ts';
 import { CHANGE, COMMIT, type Script, WRITE } from './scripts.ts';
-import { LANES, type Route, type Servers } from './servers.ts';
+import type { Route, Servers } from './servers.ts';
 
-/**
- * Batch sizes per lane, measured with 64 callers. While the server executes the batch of one lane, the client prepares
- * the batch of the other.
- */
-const COMMITS: GroupSizes = { calls: 32, underWay: 1 };
-const STEPS: GroupSizes = { calls: 64, underWay: 1 };
+/** The maximum number of calls in a script. Other callers of the server wait until it is done. */
+const MOST_COMMITS = 64;
+const MOST_STEPS = 128;
 
 /** A read under way on a single server. Many of them wait at once, so each has no more than one promise. */
 class Question<T> implements Asker {
@@ -56,21 +53,19 @@ export class Commands {
   /** The `WAIT` in progress on each connection, which concurrent writes share. */
   readonly #waits = new WeakMap<Connection, Promise<Reply>>();
   /** Batchers per script, on a single server only. In a Cluster, one slow slot would delay the others in its batch. */
-  readonly #batchers: ReadonlyMap<Script, readonly CallBatcher[]> | null;
+  readonly #batchers: ReadonlyMap<Script, CallBatcher> | null;
   #underWay = 0;
 
   constructor(servers: Servers, settings: Pick<Settings, 'cluster' | 'waitReplicas' | 'waitReplicasMs'>) {
     this.#servers = servers;
     this.#replicas = settings;
-    const batchers = (script: Script, sizes: GroupSizes) =>
-      lanes(sizes, (lane) => (keys, args, call) => this.#run(lane, script, keys, args, call));
+    const batcher = (script: Script, most: number): [Script, CallBatcher] => {
+      const send: Send = (keys, args, call) => this.#run(0, script, keys, args, call);
+      return [script, new CallBatcher(most, send)];
+    };
     this.#batchers = settings.cluster
       ? null
-      : new Map([
-          [CHANGE, batchers(CHANGE, STEPS)],
-          [WRITE, batchers(WRITE, STEPS)],
-          [COMMIT, batchers(COMMIT, COMMITS)],
-        ]);
+      : new Map([batcher(CHANGE, MOST_STEPS), batcher(WRITE, MOST_STEPS), batcher(COMMIT, MOST_COMMITS)]);
   }
 
   /** Sends a command that only reads. */
@@ -80,9 +75,9 @@ export class Commands {
 
   /** Sends a command that only reads, and resolves to its decoded reply. */
   ask<T>(bucket: number, command: Encoded, call: EngineCall, decode: (reply: Reply) => T | Promise<T>): Promise<T> {
-    const lane = this.#servers.laneOf(bucket);
-    if (!lane) return this.#reach('read', bucket, call, (route) => route.send(command)).then(decode);
-    return new Promise((resolve, reject) => lane.ask(command, new Question(decode, resolve, reject)));
+    const { reader } = this.#servers;
+    if (!reader) return this.#reach('read', bucket, call, (route) => route.send(command)).then(decode);
+    return new Promise((resolve, reject) => reader.ask(command, new Question(decode, resolve, reject)));
   }
 
   /** Runs a script that only reads. */
@@ -119,7 +114,7 @@ export class Commands {
     call: EngineCall,
     decode: Decode<T>,
   ): Promise<T> {
-    const batcher = this.#batchers?.get(script)?.[bucket % LANES];
+    const batcher = this.#batchers?.get(script);
     return batcher ? batcher.join(keys, args, call, decode) : this.#alone(bucket, script, keys, args, call, decode);
   }
 
@@ -197,11 +192,6 @@ export class Commands {
     if ((counted as number) < waitReplicas)
       throw unreplicated(`${counted} of ${waitReplicas} replicas had it within ${waitReplicasMs} ms`);
   }
-}
-
-/** Creates one batcher per lane. */
-function lanes(sizes: GroupSizes, sendOn: (lane: number) => Send): CallBatcher[] {
-  return Array.from({ length: LANES }, (_, lane) => new CallBatcher(sizes, sendOn(lane)));
 }
 
 async function evaluate(route: Route, { sha, text }: Script, keys: Encoded, args: Encoded): Promise<Reply> {

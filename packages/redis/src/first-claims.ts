@@ -37,7 +37,7 @@ export async function claimFirst(
   const args: Argument[] = [due?.from ?? '', due?.to ?? '', ready.from, ready.to];
   args.push(String(layout.buckets), sum, String(prefix.length + 1), expiring);
   for (const write of writes) {
-    keys.push(layout.record(layout.bucketOfRecord(write.unless), write.unless));
+    keys.push(layout.record(write.unless));
     args.push(...claimArguments(tenantId, step, write, sums));
   }
   const [isDue, isCut, ...replies] = (await commands.write(0, CLAIM_FIRST, keys, args, call)) as [

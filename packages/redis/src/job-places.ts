@@ -10,7 +10,6 @@ export interface Place {
   offset: number | null;
 }
 
-export const NO_PLACES: readonly Place[] = [];
 const NO_STAMPS: ReadonlyMap<string, number> = new Map();
 const HELD: ReadonlySet<string> = new Set(HELD_STATES);
 /** Entries in these states depend on fields that moves do not write, such as the priority. */

@@ -72,10 +72,7 @@ class RedisJournal implements Journal {
     if (isListed(name.space)) keys.add(this.#feedKey(bucket));
     if (isListed(name.space) && commit.known === 0) keys.addAll(this.#listKeys(bucket, name.tenantId));
     if (commit.known === 0) keys.addAll(this.#nameKeys(bucket, name));
-    const args = new Encoded().add(String(keys.count)).add(String(commit.entries.length)).add(String(commit.known));
-    args.add(String(commit.rewrites ?? '')).add(commit.follows ?? '').add(commit.state);
-    args.add(name.tenantId).add(name.name);
-    for (const { key, body } of commit.entries) args.add(key).add(body);
+    const args = commitArguments(name, commit, keys.count);
     return this.#commands.share(bucket, COMMIT, keys, args, call, (reply) => {
       if (typeof reply === 'number') {
         this.#hints.journalChanged(name);
@@ -308,6 +305,19 @@ function isListed(space: JournalSpace): boolean {
 
 function requireListed(space: JournalSpace): void {
   if (!isListed(space)) throw new TidemarkError('UNSUPPORTED', `On Redis journals of ${space} are not listed`);
+}
+
+/** Returns the arguments of a commit, in the order `commit.lua` reads them. */
+function commitArguments({ tenantId, name }: JournalName, commit: JournalCommit, keys: number): Encoded {
+  const { known, rewrites, follows, state, entries } = commit;
+  const count = entries.length;
+  const shape = String.fromCharCode(keys, count >> 14, (count >> 7) & 127, count & 127);
+  const args = new Encoded().addBytes(shape + known);
+  args.add(String(rewrites ?? '')).add(follows ?? '').add(state);
+  args.add(`${tenantId}\0${name}`).addBytes(`${known + 1} ${count}`);
+  for (let at = 0; at < count; at++) args.add(entries[at]!.key).addBytes(String(known + 1 + at));
+  for (const { body } of entries) args.add(body);
+  return args;
 }
 
 /** Parses `seq createdAt updatedAt`, a line end, and the state. */

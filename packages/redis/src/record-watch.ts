@@ -219,7 +219,7 @@ export class RecordWatcher {
       const members = await readLexical(commands, bucket, index, prefixRange(prefix, after), NAMES_AT_ONCE, call);
       const keys = members.map((member) => member.toString());
       const metas = await Promise.all(
-        keys.map((key) => commands.read(bucket, ['HGET', layout.record(bucket, { space, tenantId, key }), META], call)),
+        keys.map((key) => commands.read(bucket, ['HGET', layout.record({ space, tenantId, key }), META], call)),
       );
       for (const [at, key] of keys.entries()) {
         if (metas[at]) yield { key, ...parseMeta(metas[at] as Buffer) };

@@ -20,10 +20,11 @@ import {
 import { type EncodedChange, encodeChange, fitsChange } from './change.ts';
 import type { Commands } from './commands.ts';
 import { claimFirst } from './first-claims.ts';
+import { fieldArgument } from './field-arguments.ts';
 import type { Hints } from './hints.ts';
 import { expiryMember, type Layout, recordOfMember } from './layout.ts';
 import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, rangeWithin } from './lexical.ts';
-import { Encoded } from './protocol/encode.ts';
+import { Encoded, encodeText } from './protocol/encode.ts';
 import type { RecordParts } from './record-parts.ts';
 import { jobTypeOfRecord, outcomeOf, type StepReply, stepArguments } from './record-step.ts';
 import { companionOf, matchesSum, recordStart } from './record-sums.ts';
@@ -33,6 +34,8 @@ import { NO_FIELDS, type ParsedRecord, parseRecord, storedRecord } from './store
 
 /** A record as a scan returns it. */
 type MarkedRecord = StoredRecord & Pick<ScannedRecord, 'damaged' | 'unsummed'>;
+
+const [HGETALL, HMGET] = ['HGETALL', 'HMGET'].map(encodeText) as [string, string];
 
 const LOST_RECORD: MarkedRecord = { fields: NO_FIELDS, revision: 0, ttlMs: null, damaged: true };
 
@@ -68,8 +71,8 @@ class RedisRecords implements Records {
 
   /** Like `#getAll`, but for one record, without the cost of a list of promises. */
   #getOne(name: RecordName, call: EngineCall): Promise<[StoredRecord | null]> {
-    const bucket = this.#layout.bucketOfRecord(name);
-    const command = new Encoded().add('HGETALL').add(this.#layout.record(bucket, name));
+    const { bucket, argument } = this.#layout.recordAddress(name);
+    const command = new Encoded().addReady(HGETALL).addReady(argument);
     return this.#commands.ask(bucket, command, call, (reply) => {
       const record = parseRecord(name, reply as Buffer[]);
       if (!record) return this.#refuseLost(name, call).then(() => [null]);
@@ -80,9 +83,10 @@ class RedisRecords implements Records {
   }
 
   getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
-    const bucket = this.#layout.bucketOfRecord(name);
-    const command = new Encoded().add('HMGET').add(this.#layout.record(bucket, name)).add(field);
-    return this.#commands.ask(bucket, command.add(companionOf(field)), call, (reply) => {
+    const { bucket, argument } = this.#layout.recordAddress(name);
+    const command = new Encoded().addReady(HMGET).addReady(argument);
+    command.addReady(fieldArgument(field)).addReady(fieldArgument(companionOf(field)));
+    return this.#commands.ask(bucket, command, call, (reply) => {
       const [value, sum] = reply as [Buffer | null, Buffer | null];
       if (sum && (!value || !matchesSum(recordStart(name), field, value, sum))) throw corruptValue('record', name.key);
       if (!value) return this.#refuseLost(name, call).then(() => null);
@@ -106,7 +110,7 @@ class RedisRecords implements Records {
   async #isLost(name: RecordName, call: EngineCall): Promise<boolean> {
     if (!this.#parts.sums) return false;
     const bucket = this.#layout.bucketOfRecord(name);
-    const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
+    const keys = [this.#layout.record(name), this.#layout.names(bucket, name.space, name.tenantId)];
     keys.push(this.#layout.shared(bucket, 'expiring'));
     return (await this.#commands.look(bucket, LOST, keys, [name.key, expiryMember(name)], call)) === 1;
   }
@@ -192,7 +196,7 @@ class RedisRecords implements Records {
    * the job's stored index entries.
    */
   #keysOf(bucket: number, name: RecordName): string[] {
-    const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
+    const keys = [this.#layout.record(name), this.#layout.names(bucket, name.space, name.tenantId)];
     if (jobTypeOfRecord(name) === null) return keys;
     return [...keys, this.#jobsKey(bucket, name.tenantId), this.#layout.tenants(bucket, 'job-places', name.tenantId)];
   }
@@ -312,13 +316,13 @@ class RedisRecords implements Records {
 
   async #parse(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
     const bucket = this.#layout.bucketOfRecord(name);
-    return parseRecord(name, (await this.#commands.read(bucket, ['HGETALL', this.#layout.record(bucket, name)], call)) as Buffer[]);
+    return parseRecord(name, (await this.#commands.read(bucket, ['HGETALL', this.#layout.record(name)], call)) as Buffer[]);
   }
 
   /** Checks that a record exists without reading it. */
   async #look(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
     const bucket = this.#layout.bucketOfRecord(name);
-    const exists = await this.#commands.read(bucket, ['EXISTS', this.#layout.record(bucket, name)], call);
+    const exists = await this.#commands.read(bucket, ['EXISTS', this.#layout.record(name)], call);
     return exists === 1 ? KEY_ALONE : null;
   }
 

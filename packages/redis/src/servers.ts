@@ -16,8 +16,8 @@ export interface Route {
 export interface Servers {
   /** Runs work on the route to a bucket. Retries only if the server replied that it executed nothing. */
   reach<T>(bucket: number, call: EngineCall, work: (route: Route) => Promise<T>): Promise<T>;
-  /** The connection of a bucket, if a single server has them all, so that no command is ever redirected. */
-  laneOf(bucket: number): Connection | null;
+  /** The connection for commands that only read, if a single server has all buckets, so that none is ever redirected. */
+  readonly reader: Connection | null;
   /** Whether a command waits for its reply. */
   isWaiting(): boolean;
   /** The known masters. */
@@ -26,55 +26,56 @@ export interface Servers {
 }
 
 /**
- * Connections to a single server. While one batch is executed, another is prepared or its replies are read. On one
- * connection, client and server would wait for each other, because both would handle two batches together.
+ * The connection to a single server. Everything that callers do in one turn of the event loop is one write to its
+ * socket, and at most one flush of the server to its disk.
  */
-export const LANES = 2;
-
 export class SingleServer implements Servers {
-  readonly #routes: readonly Route[];
+  readonly #route: Route;
+  readonly reader: Connection;
 
-  private constructor(connections: readonly Connection[]) {
-    this.#routes = connections.map((connection) => ({ connection, send: (command) => connection.sendEncoded(command) }));
+  private constructor(connection: Connection, reader: Connection) {
+    this.#route = { connection, send: (command) => connection.sendEncoded(command) };
+    this.reader = reader;
   }
 
   static async open(settings: Settings): Promise<SingleServer> {
-    const connections = Array.from({ length: LANES }, () => new Connection(settings.nodes[0]!, settings));
+    const newConnection = () => new Connection(settings.nodes[0]!, settings);
+    const connection = newConnection();
+    // WAIT holds back the commands behind it.
+    const reader = settings.waitReplicas > 0 ? newConnection() : connection;
     try {
-      await Promise.all(connections.map((connection) => connection.open()));
-      await refuseCluster(connections[0]!);
+      await connection.open();
+      if (reader !== connection) await reader.open();
+      await refuseCluster(connection);
     } catch (error) {
-      for (const connection of connections) connection.close();
+      connection.close();
+      reader.close();
       throw error;
     }
-    return new SingleServer(connections);
+    return new SingleServer(connection, reader);
   }
 
-  async reach<T>(bucket: number, _call: EngineCall, work: (route: Route) => Promise<T>): Promise<T> {
-    const route = this.#routes[bucket % LANES]!;
+  async reach<T>(_bucket: number, _call: EngineCall, work: (route: Route) => Promise<T>): Promise<T> {
     try {
-      return await work(route);
+      return await work(this.#route);
     } catch (error) {
       // The master has become a replica, so its name may now resolve to another server.
-      if (replyCode(error) === 'READONLY') route.connection.renew();
+      if (replyCode(error) === 'READONLY') this.#route.connection.renew();
       throw error;
     }
-  }
-
-  laneOf(bucket: number): Connection {
-    return this.#routes[bucket % LANES]!.connection;
   }
 
   isWaiting(): boolean {
-    return this.#routes.some(({ connection }) => connection.waiting > 0);
+    return this.#route.connection.waiting > 0 || this.reader.waiting > 0;
   }
 
   masters(): readonly Connection[] {
-    return [this.#routes[0]!.connection];
+    return [this.#route.connection];
   }
 
   close(): void {
-    for (const { connection } of this.#routes) connection.close();
+    this.#route.connection.close();
+    this.reader.close();
   }
 }
 

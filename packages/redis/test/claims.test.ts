@@ -78,10 +78,10 @@ describe.skipIf(WITHOUT_REDIS)('a claim on a single server', () => {
     const layout = new Layout(prefix, DEFAULT_BUCKETS);
     const name = { space: 'kv', tenantId: 'default', key: keyOf('a') } as const;
     const client = await connected();
-    const stored = await client.hGetAll(layout.record(layout.bucketOfRecord(name), name));
+    const stored = await client.hGetAll(layout.record(name));
     for (const field of ['state', 'worker', 'claim_id']) expect(stored[`\0${field}`], field).toMatch(/^[0-9a-z]{1,7}$/);
     expect(stored.claim_id).toBe(claim!.claimId);
-    await client.hSet(layout.record(layout.bucketOfRecord(name), name), 'claim_id', 'changed');
+    await client.hSet(layout.record(name), 'claim_id', 'changed');
     await expect(store.kv.get(keyOf('a'))).rejects.toMatchObject({ code: 'CORRUPT_VALUE' });
   });
 
@@ -92,7 +92,7 @@ describe.skipIf(WITHOUT_REDIS)('a claim on a single server', () => {
     await store.jobs.enqueue({ taskType: TYPE, taskId: 'second' });
     const layout = new Layout(prefix, DEFAULT_BUCKETS);
     const name = { space: 'kv', tenantId: 'default', key: keyOf('first') } as const;
-    await (await connected()).hSet(layout.record(layout.bucketOfRecord(name), name), 'to', 'eve');
+    await (await connected()).hSet(layout.record(name), 'to', 'eve');
     const claim = await store.jobs.claim({ taskType: TYPE }, { worker: 'w' });
     expect(claim?.taskId).toBe('second');
     const places = await engineOf(store)!.kv!.scanIndex('default', { from: 'ready/', to: 'ready0', limit: 9 }, {});
@@ -140,7 +140,7 @@ describe.skipIf(WITHOUT_REDIS)('a claim on a single server', () => {
     const claim = await store.jobs.claim({ taskType: TYPE }, { worker: 'w' });
     const layout = new Layout(prefix, DEFAULT_BUCKETS);
     const name = { space: 'kv', tenantId: 'default', key: keyOf('naïve') } as const;
-    const stored = await (await connected()).hGetAll(layout.record(layout.bucketOfRecord(name), name));
+    const stored = await (await connected()).hGetAll(layout.record(name));
     expect(Object.keys(stored).filter((field) => field.length > 1 && field.startsWith('\0'))).toEqual([]);
     expect(claim).toMatchObject({ job: { worker: 'w', state: 'claimed' } });
   });

@@ -11,6 +11,21 @@ const LARGEST_COPIED = 4_096;
 /** The headers of short arguments. */
 const HEADERS = Array.from({ length: 512 }, (_, length) => `$${length}\r\n`);
 
+/** Encodes an argument. */
+export function encodeText(text: string): string {
+  return encodeBytes(bytesAsText(text));
+}
+
+/** Returns the bytes of a text as text whose characters are these bytes. */
+export function bytesAsText(text: string): string {
+  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1');
+}
+
+/** Encodes an argument whose characters are its bytes. */
+function encodeBytes(bytes: string): string {
+  return `${HEADERS[bytes.length] ?? `$${bytes.length}\r\n`}${bytes}\r\n`;
+}
+
 /** Arguments of a command, encoded one after the other. */
 export class Encoded {
   /** How many arguments there are. */
@@ -21,16 +36,27 @@ export class Encoded {
   #pieces: Argument[] | null = null;
 
   add(argument: Argument): this {
+    if (typeof argument === 'string') return this.addReady(encodeText(argument));
+    const { length } = argument;
+    if (length <= LARGEST_COPIED) return this.addReady(encodeBytes(argument.toString('latin1')));
     this.count++;
-    if (typeof argument === 'string') this.#addText(argument);
-    else if (argument.length <= LARGEST_COPIED) this.#addBytes(argument.toString('latin1'));
-    else {
-      const { length } = argument;
-      this.#pieces ??= [];
-      this.#pieces.push(`${this.#text}$${length}\r\n`, argument);
-      this.#text = '\r\n';
-      this.bytes += length;
-    }
+    this.bytes += length;
+    this.#pieces ??= [];
+    this.#pieces.push(`${this.#text}$${length}\r\n`, argument);
+    this.#text = '\r\n';
+    return this;
+  }
+
+  /** Adds an argument whose characters are its bytes. */
+  addBytes(bytes: string): this {
+    return this.addReady(encodeBytes(bytes));
+  }
+
+  /** Adds an argument that `encodeText` has encoded. */
+  addReady(encoded: string): this {
+    this.count++;
+    this.bytes += encoded.length;
+    this.#text += encoded;
     return this;
   }
 
@@ -57,17 +83,6 @@ export class Encoded {
   write(write: (piece: Argument) => void): void {
     for (const piece of this.#pieces ?? []) write(piece);
     if (this.#text !== '') write(this.#text);
-  }
-
-  #addText(text: string): void {
-    if (Buffer.byteLength(text) === text.length) this.#addBytes(text);
-    else this.#addBytes(Buffer.from(text).toString('latin1'));
-  }
-
-  #addBytes(bytes: string): void {
-    const { length } = bytes;
-    this.#text += `${HEADERS[length] ?? `$${length}\r\n`}${bytes}\r\n`;
-    this.bytes += length;
   }
 
   #join(other: Encoded): void {
