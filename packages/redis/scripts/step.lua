@@ -53,16 +53,6 @@ local function meets(step)
   return true
 end
 
--- Returns the request ids that the record holds after the step, and those that leave it.
-local function requestsAfter(step)
-  if step.request == '' then return step.requests, '' end
-  local requests = step.requests .. '\0' .. step.request
-  local _, count = string.gsub(requests, '%z', '')
-  if count <= REMEMBERED_REQUESTS then return requests, '' end
-  local second = string.find(requests, '\0', 2, true)
-  return string.sub(requests, second), string.sub(requests, 1, second - 1)
-end
-
 -- `requests` are the ids that leave with the record.
 local function drop(step, requests)
   if requests ~= '' then keepRequests(step, requests, clock()) end
@@ -124,7 +114,7 @@ local function change(step)
   if step.mode == 'replace' and step.existed then redis.call('DEL', step.record) end
   local meta = string.format('%.0f', step.revisionNow)
   if expiresAt then meta = meta .. string.format(':%.0f', expiresAt) end
-  local held, left = requestsAfter(step)
+  local held, left = requestsAfter(step.requests, step.request)
   writeFields(step, meta .. held)
   step.after = step.revisionNow
   if left ~= '' then keepRequests(step, left, clock()) end

@@ -2,13 +2,13 @@
  * Encodes the most common steps for `change.lua`: they change fields of one record, and neither its time to live nor its
  * requests. All others go through `write.lua` (record-step.ts).
  */
-import { type RecordOutcome, type RecordWrite, recordAfter, type StoredRecord } from '@tidemark/core/engine';
+import type { Fields, RecordOutcome, RecordWrite, StoredRecord } from '@tidemark/core/engine';
 import { type Place, placesAfter } from './job-places.ts';
-import { fieldArgument } from './field-arguments.ts';
+import { fieldArguments } from './field-arguments.ts';
 import type { Layout, RecordAddress } from './layout.ts';
 import { Encoded } from './protocol/encode.ts';
 import type { Reply } from './protocol/replies.ts';
-import { companionOf, recordStart, sumOfField } from './record-sums.ts';
+import { recordStart, sumOfField } from './record-sums.ts';
 import { bytesOf, jobTypeOfRecord } from './record-step.ts';
 import { NO_FIELDS, parseRecord } from './stored-record.ts';
 
@@ -87,17 +87,24 @@ function encodeArguments(
   const start = recordStart(name);
   for (const [field, value] of set) {
     if (value === null) continue;
-    args.addReady(fieldArgument(field)).add(bytesOf(value));
-    args.addReady(fieldArgument(companionOf(field))).addBytes(sumOfField(start, field, value));
+    const { name, companion } = fieldArguments(field);
+    args
+      .addReady(name)
+      .add(bytesOf(value))
+      .addReady(companion)
+      .addBytes(sumOfField(start, field, value));
   }
-  for (const [field, value] of set)
-    if (value === null) args.addReady(fieldArgument(field)).addReady(fieldArgument(companionOf(field)));
+  for (const [field, value] of set) {
+    if (value !== null) continue;
+    const { name, companion } = fieldArguments(field);
+    args.addReady(name).addReady(companion);
+  }
   if (stamps) {
     // The server computes stamps, so a stamped field has no checksum until a caller sets the field.
-    for (const field of stamps.keys()) args.addReady(fieldArgument(companionOf(field)));
-    for (const [field, offset] of stamps) args.addReady(fieldArgument(field)).add(String(offset));
+    for (const field of stamps.keys()) args.addReady(fieldArguments(field).companion);
+    for (const [field, offset] of stamps) args.addReady(fieldArguments(field).name).addBytes(String(offset));
   }
-  if (places) for (const { start, offset } of places) args.add(offset === null ? '' : String(offset)).add(start);
+  if (places) for (const { start, offset } of places) args.addBytes(offset === null ? '' : String(offset)).add(start);
   return args;
 }
 
@@ -125,7 +132,19 @@ function outcomeOf(write: RecordWrite, known: StoredRecord | undefined, reply: R
   if (!applied && !existed) return { applied, existed, record: null };
   const stored = { revision, ttlMs: now === undefined || ttl === -1 ? null : ttl };
   if (now === undefined) return { applied, existed, record: { fields: NO_FIELDS, ...stored } };
-  if (fields) return { applied, existed, record: { fields: parseRecord(write.name, fields)?.fields ?? NO_FIELDS, ...stored } };
-  const before = existed && known ? { ...known, expiresAt: null } : undefined;
-  return { applied, existed, record: { fields: recordAfter(write, before, revision, now)!.fields, ...stored } };
+  if (fields)
+    return { applied, existed, record: { fields: parseRecord(write.name, fields)?.fields ?? NO_FIELDS, ...stored } };
+  const after = fieldsAfter(existed && known ? known.fields : NO_FIELDS, write, now);
+  return { applied, existed, record: { fields: after, ...stored } };
+}
+
+/** Returns the fields after a step that merges, like core's `recordAfter` but without copies of values. */
+export function fieldsAfter(before: Fields, { set, stamps }: Pick<RecordWrite, 'set' | 'stamps'>, now: number): Fields {
+  const fields = new Map(before);
+  for (const [field, value] of set) {
+    if (value === null) fields.delete(field);
+    else fields.set(field, value);
+  }
+  if (stamps) for (const [field, offset] of stamps) fields.set(field, Buffer.from(String(now + offset)));
+  return fields;
 }

@@ -72,7 +72,9 @@ export class Cluster implements Servers {
     let asked: Connection | null = null;
     for (;;) {
       const connection: Connection = asked ?? this.#owners[bucket]!;
-      const route = asked ? askingRoute(asked) : { connection, send: (command: Encoded) => connection.sendEncoded(command) };
+      const route = asked
+        ? askingRoute(asked)
+        : { connection, send: (command: Encoded) => connection.sendEncoded(command) };
       asked = null;
       try {
         return await work(route);

@@ -105,6 +105,11 @@ export class Commands {
     return this.#run(bucket, script, new Encoded().addAll(keys), new Encoded().addAll(args), call);
   }
 
+  /** Like `write`, for a single server, with arguments that are encoded already. */
+  run(script: Script, keys: Encoded, args: Encoded, call: EngineCall): Promise<Reply> {
+    return this.#run(0, script, keys, args, call);
+  }
+
   /** Joins a script call shared with other callers, and resolves to this caller's decoded reply. */
   share<T>(
     bucket: number,

@@ -1,18 +1,26 @@
-/** The names of fields as arguments of commands. A program uses few of them, so they are encoded once. */
+/** The names of fields and of their checksums as arguments of commands. A program uses few, so they are encoded once. */
 import { encodeText } from './protocol/encode.ts';
+import { companionOf } from './record-sums.ts';
 
 const MOST_FIELDS = 1_000;
 const LONGEST = 100;
-const encoded = new Map<string, string>();
 
-export function fieldArgument(field: string): string {
+export interface FieldArguments {
+  name: string;
+  /** The name of the field's checksum field. */
+  companion: string;
+}
+
+const encoded = new Map<string, FieldArguments>();
+
+export function fieldArguments(field: string): FieldArguments {
   return encoded.get(field) ?? encode(field);
 }
 
-function encode(field: string): string {
-  const argument = encodeText(field);
-  if (field.length > LONGEST) return argument;
+function encode(field: string): FieldArguments {
+  const it = { name: encodeText(field), companion: encodeText(companionOf(field)) };
+  if (field.length > LONGEST) return it;
   if (encoded.size >= MOST_FIELDS) encoded.clear();
-  encoded.set(field, argument);
-  return argument;
+  encoded.set(field, it);
+  return it;
 }

@@ -5,23 +5,25 @@ import {
   type FirstClaimed,
   type FirstClaims,
   JOB_PREFIX,
+  type RecordWrite,
   type ScannedRecord,
-  sumBytes,
 } from '@tidemark/core/engine';
-import type { Argument } from './protocol/encode.ts';
+import { fieldsAfter } from './change.ts';
 import { translate } from './errors.ts';
+import { fieldArguments } from './field-arguments.ts';
+import { placesAfter } from './job-places.ts';
 import { expiryMember } from './layout.ts';
+import { Encoded } from './protocol/encode.ts';
 import type { RecordParts } from './record-parts.ts';
-import { stepArguments } from './record-step.ts';
-import { sumBeforeKey } from './record-sums.ts';
+import { bytesOf } from './record-step.ts';
 import { CLAIM_FIRST } from './scripts.ts';
 import { NO_FIELDS, parseRecord } from './stored-record.ts';
+import { sumShift } from './sum-shifts.ts';
 
-/** The reply for one claim: its key and fields, 0 if it got no job, or the error that prevented it. */
-type Reply = readonly [key: Buffer, fields: Buffer[]] | number | Error;
+/** The reply for one claim: its key, new revision and former fields, 0 if it got no job, or an error. */
+type Reply = readonly [key: Buffer, revision: number, fields: Buffer[]] | number | Error;
 
-/** The position of the job type in the arguments of a step. */
-const JOB_TYPE = 3;
+const STATE = 'state';
 
 export async function claimFirst(
   { commands, layout, hints, sums }: RecordParts,
@@ -29,49 +31,97 @@ export async function claimFirst(
   step: FirstClaims,
   call: EngineCall,
 ): Promise<FirstClaimed> {
-  const { due, ready, writes } = step;
-  const keys = Array.from({ length: layout.buckets }, (_, bucket) => layout.tenants(bucket, 'jobs', tenantId));
-  const prefix = Buffer.from(`${JOB_PREFIX}${step.taskType}.`);
-  const sum = sums ? String(~sumBytes(prefix, sumBeforeKey('kv', tenantId)) >>> 0) : '';
-  const expiring = expiryMember({ space: 'kv', tenantId, key: '' });
-  const args: Argument[] = [due?.from ?? '', due?.to ?? '', ready.from, ready.to];
-  args.push(String(layout.buckets), sum, String(prefix.length + 1), expiring);
-  for (const write of writes) {
-    keys.push(layout.record(write.unless));
-    args.push(...claimArguments(tenantId, step, write, sums));
-  }
-  const [isDue, isCut, ...replies] = (await commands.write(0, CLAIM_FIRST, keys, args, call)) as [
-    number,
-    number,
-    ...Reply[],
-  ];
-  const outcomes = replies.map((reply): ScannedRecord | Error | null => {
+  const keys = new Encoded();
+  for (let bucket = 0; bucket < layout.buckets; bucket++) keys.add(layout.tenants(bucket, 'jobs', tenantId));
+  for (const { unless } of step.writes) keys.addReady(layout.addressOnce(unless).argument);
+  const writes = step.writes.map((write) => asWrite(tenantId, step.taskType, write));
+  const args = claimArguments(tenantId, layout.buckets, step, writes, sums);
+  const reply = (await commands.run(CLAIM_FIRST, keys, args, call)) as [number, number, number, ...Reply[]];
+  const [now, due, isCut, ...replies] = reply;
+  if (due >= 0 && due <= now) return { isDue: true, isCut: false, outcomes: [] };
+  const outcomes = replies.map((reply, at): ScannedRecord | Error | null => {
     if (reply instanceof Error) return translate(reply, 'write') as Error;
     if (typeof reply === 'number') return null;
-    const key = reply[0].toString();
+    const [key, revision, flat] = [reply[0].toString(), reply[1], reply[2]];
     const name = { space: 'kv', tenantId, key } as const;
-    const { fields, revision, damaged } = parseRecord(name, reply[1])!;
     const bucket = layout.bucketOfRecord(name);
-    if (damaged) {
+    const before = parseRecord(name, flat)!;
+    if (before.damaged) {
       hints.recordChanged({ bucket, revision, name });
-      return { key, fields: NO_FIELDS, revision, ttlMs: null, damaged };
+      return { key, fields: NO_FIELDS, revision, ttlMs: null, damaged: true };
     }
-    const record = { fields, revision, ttlMs: null };
+    const record = { fields: fieldsAfter(before.fields, writes[at]!, now), revision, ttlMs: null };
     hints.recordChanged({ bucket, revision, name, record });
     return { key, ...record };
   });
-  return { isDue: isDue === 1, isCut: isCut === 1, outcomes };
+  return { isDue: false, isCut: isCut === 1, outcomes };
 }
 
-/**
- * Returns the arguments of a claim, in the order `claim-first.lua` reads them. The script fills in the key, and the checksums,
- * which depend on it.
- */
-function claimArguments(tenantId: string, { taskType, ready }: FirstClaims, write: FirstClaim, sums: boolean) {
-  const { unless: _, ...step } = write;
-  const name = { space: 'kv', tenantId, key: '' } as const;
-  const expect = { fields: new Map([['state', Buffer.from(ready.state)]]) };
-  const args = stepArguments({ name, mode: 'merge', expect, ...step, requestIsNew: true }, true, sums);
-  args[JOB_TYPE] = taskType;
-  return args;
+/** Returns a claim as a write on a job that has yet to be found. */
+function asWrite(tenantId: string, taskType: string, { unless: _, ...claim }: FirstClaim): RecordWrite {
+  const name = { space: 'kv', tenantId, key: `${JOB_PREFIX}${taskType}.?` } as const;
+  return { name, mode: 'merge', ...claim };
+}
+
+/** Returns the arguments in the order `claim-first.lua` reads them. */
+function claimArguments(
+  tenantId: string,
+  buckets: number,
+  { due, ready }: FirstClaims,
+  writes: readonly RecordWrite[],
+  sums: boolean,
+): Encoded {
+  const claims = new Encoded();
+  const tables: string[] = [];
+  const from = [STATE, Buffer.from(ready.state)] as [string, Buffer];
+  for (const write of writes) addClaim(claims, write, sums ? { from, tables } : null);
+  const args = new Encoded()
+    .add(due?.from ?? '')
+    .add(due?.to ?? '')
+    .add(ready.from)
+    .add(ready.to)
+    .add(ready.state);
+  args.add(expiryMember({ space: 'kv', tenantId, key: '' })).addBytes(`${buckets} ${tables.length}`);
+  for (const table of tables) args.addBytes(table);
+  return args.append(claims);
+}
+
+/** Adds the arguments of one claim. `sums` has the field whose checksum is known, and the tables used so far. */
+function addClaim(
+  args: Encoded,
+  write: RecordWrite,
+  sums: { from: [string, Uint8Array]; tables: string[] } | null,
+): void {
+  const { set, stamps, requestId = '' } = write;
+  const places = placesAfter(write);
+  if (!places) throw new Error('The index entries of a claimed job depend on more than its claim');
+  const [values, dropped] = [new Encoded(), new Encoded()];
+  let sets = 0;
+  for (const [field, value] of set) {
+    const { name, companion } = fieldArguments(field);
+    if (value === null) {
+      dropped.addReady(name).addReady(companion);
+      continue;
+    }
+    sets++;
+    const shift = sums && sumShift(sums.from, [field, value]);
+    values.addReady(name).add(bytesOf(value)).addReady(companion);
+    values
+      .addBytes(shift ? String(shift.constant) : '')
+      .addBytes(shift ? String(placeIn(sums.tables, shift.table)) : '');
+  }
+  for (const field of stamps?.keys() ?? []) dropped.addReady(fieldArguments(field).companion);
+  const shape = String.fromCharCode(sets, dropped.count, stamps?.size ?? 0, places.length);
+  args
+    .add(shape + requestId)
+    .append(values)
+    .append(dropped);
+  for (const [field, offset] of stamps ?? []) args.addReady(fieldArguments(field).name).addBytes(String(offset));
+  for (const { start, offset } of places) args.addBytes(offset === null ? '' : String(offset)).add(start);
+}
+
+/** Returns the position of a table, counted from 1, and adds it if it is new. */
+function placeIn(tables: string[], table: string): number {
+  const at = tables.indexOf(table);
+  return at === -1 ? tables.push(table) : at + 1;
 }

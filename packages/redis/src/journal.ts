@@ -313,7 +313,10 @@ function commitArguments({ tenantId, name }: JournalName, commit: JournalCommit,
   const count = entries.length;
   const shape = String.fromCharCode(keys, count >> 14, (count >> 7) & 127, count & 127);
   const args = new Encoded().addBytes(shape + known);
-  args.add(String(rewrites ?? '')).add(follows ?? '').add(state);
+  args
+    .add(String(rewrites ?? ''))
+    .add(follows ?? '')
+    .add(state);
   args.add(`${tenantId}\0${name}`).addBytes(`${known + 1} ${count}`);
   for (let at = 0; at < count; at++) args.add(entries[at]!.key).addBytes(String(known + 1 + at));
   for (const { body } of entries) args.add(body);

@@ -166,6 +166,11 @@ export class Layout {
     return this.#records.get(space, tenantId, key);
   }
 
+  /** Like `recordAddress`, for a name that is not used again. */
+  addressOnce({ space, tenantId, key }: RecordName): RecordAddress {
+    return this.#recordAddress(space, tenantId, key);
+  }
+
   #recordAddress(space: RecordSpace, tenantId: string, key: string): RecordAddress {
     const bucket = this.bucketOf(tenantId, OF_PARTS.has(space) ? partOf(space, key) : key);
     const name = space === 'kv' ? withColons(key, '.') : OF_PARTS.has(space) ? withColons(key, '/') : escaped(key);

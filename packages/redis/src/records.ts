@@ -20,14 +20,14 @@ import {
 import { type EncodedChange, encodeChange, fitsChange } from './change.ts';
 import type { Commands } from './commands.ts';
 import { claimFirst } from './first-claims.ts';
-import { fieldArgument } from './field-arguments.ts';
+import { fieldArguments } from './field-arguments.ts';
 import type { Hints } from './hints.ts';
 import { expiryMember, type Layout, recordOfMember } from './layout.ts';
 import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, rangeWithin } from './lexical.ts';
 import { Encoded, encodeText } from './protocol/encode.ts';
 import type { RecordParts } from './record-parts.ts';
 import { jobTypeOfRecord, outcomeOf, type StepReply, stepArguments } from './record-step.ts';
-import { companionOf, matchesSum, recordStart } from './record-sums.ts';
+import { matchesSum, recordStart } from './record-sums.ts';
 import { RecordWatcher } from './record-watch.ts';
 import { CHANGE, DUE, FORGET, LOST, WRITE } from './scripts.ts';
 import { NO_FIELDS, type ParsedRecord, parseRecord, storedRecord } from './stored-record.ts';
@@ -85,7 +85,8 @@ class RedisRecords implements Records {
   getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
     const { bucket, argument } = this.#layout.recordAddress(name);
     const command = new Encoded().addReady(HMGET).addReady(argument);
-    command.addReady(fieldArgument(field)).addReady(fieldArgument(companionOf(field)));
+    const { name: fieldName, companion } = fieldArguments(field);
+    command.addReady(fieldName).addReady(companion);
     return this.#commands.ask(bucket, command, call, (reply) => {
       const [value, sum] = reply as [Buffer | null, Buffer | null];
       if (sum && (!value || !matchesSum(recordStart(name), field, value, sum))) throw corruptValue('record', name.key);
@@ -125,7 +126,8 @@ class RedisRecords implements Records {
     return this.#commands.share<RecordOutcome>(bucket, CHANGE, keys, args, call, (reply) => {
       const outcome = change.decode(reply);
       if (!outcome) return this.#applyOne(write, call);
-      if (outcome.applied) this.#noteChange(bucket, write, outcome.record!.revision, brief ? undefined : outcome.record);
+      if (outcome.applied)
+        this.#noteChange(bucket, write, outcome.record!.revision, brief ? undefined : outcome.record);
       return outcome;
     });
   }
@@ -316,7 +318,10 @@ class RedisRecords implements Records {
 
   async #parse(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
     const bucket = this.#layout.bucketOfRecord(name);
-    return parseRecord(name, (await this.#commands.read(bucket, ['HGETALL', this.#layout.record(name)], call)) as Buffer[]);
+    return parseRecord(
+      name,
+      (await this.#commands.read(bucket, ['HGETALL', this.#layout.record(name)], call)) as Buffer[],
+    );
   }
 
   /** Checks that a record exists without reading it. */

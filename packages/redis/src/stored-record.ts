@@ -25,11 +25,13 @@ export function parseRecord(name: RecordName, flat: readonly Buffer[]): ParsedRe
   const start = recordStart(name);
   let [meta, damaged, sums]: [Meta | null, string[] | null, number] = [null, null, 0];
   let [before, held, field]: [Buffer | null, Buffer | null, string] = [null, null, ''];
-  let later: number[] | null = null;
+  /** Checksums that do not follow their fields, and fields that no checksum follows. */
+  let [later, bare]: [number[] | null, string[] | null] = [null, null];
   for (let at = 0; at < flat.length; at += 2) {
     const bytes = flat[at]!;
     const value = flat[at + 1]!;
     if (bytes[0] !== 0) {
+      if (before) bare = added(bare, field);
       field = bytes.toString();
       fields.set(field, value);
       [before, held] = [bytes, value];
@@ -37,35 +39,37 @@ export function parseRecord(name: RecordName, flat: readonly Buffer[]): ParsedRe
     else {
       sums++;
       // In small hashes a checksum follows its field.
-      if (!before || !held || !isCompanion(bytes, before)) later = [...(later ?? []), at];
-      else if (!matchesSum(start, field, held, value)) damaged = [...(damaged ?? []), field];
+      if (!before || !held || !isCompanion(bytes, before)) later = added(later, at);
+      else {
+        if (!matchesSum(start, field, held, value)) damaged = added(damaged, field);
+        before = null;
+      }
     }
   }
+  if (before) bare = added(bare, field);
   for (const at of later ?? []) {
     const of = flat[at]!.toString('utf8', 1);
     const value = fields.get(of);
-    if (value === undefined || !matchesSum(start, of, value, flat[at + 1]!)) damaged = [...(damaged ?? []), of];
+    if (value === undefined || !matchesSum(start, of, value, flat[at + 1]!)) damaged = added(damaged, of);
+    else bare = bare && bare.filter((it) => it !== of);
   }
-  if (sums < fields.size) damaged = [...(damaged ?? []), ...strayCompanions(start, withoutSums(flat))];
+  if (bare) damaged = [...(damaged ?? []), ...strayCompanions(start, fields, bare)];
   for (const of of damaged ?? []) fields.delete(of);
   const { revision, expiresAt } = meta ?? NO_META;
   if ((damaged && damaged.length > 0) || !(revision > 0)) return { fields, revision, expiresAt, damaged: true };
   return sums === 0 ? { fields, revision, expiresAt, unsummed: true } : { fields, revision, expiresAt };
 }
 
+function added<T>(list: T[] | null, item: T): T[] {
+  if (!list) return [item];
+  list.push(item);
+  return list;
+}
+
 function isCompanion(companion: Buffer, field: Buffer): boolean {
   if (companion.length !== field.length + 1) return false;
   for (let at = 0; at < field.length; at++) if (companion[at + 1] !== field[at]) return false;
   return true;
-}
-
-/** Returns the fields of a reply of HGETALL that have no checksum. */
-function withoutSums(flat: readonly Buffer[]): Map<string, Uint8Array> {
-  const fields = new Map<string, Uint8Array>();
-  for (let at = 0; at < flat.length; at += 2) fields.set(flat[at]!.toString(), flat[at + 1]!);
-  for (const field of [...fields.keys()]) if (field.startsWith(META)) fields.delete(field.slice(META.length));
-  for (const field of [...fields.keys()]) if (field.startsWith(META)) fields.delete(field);
-  return fields;
 }
 
 interface Meta {

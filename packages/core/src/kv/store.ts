@@ -127,7 +127,12 @@ export class Kv implements KvStore {
       checkOptionalBoolean(options?.sealed, 'sealed');
       return this.#merge(key, set, options);
     };
-    return this.#perform(write, options, this.#context.writeOf('kv', 'setField', [key, field, value, options]), resultOf);
+    return this.#perform(
+      write,
+      options,
+      this.#context.writeOf('kv', 'setField', [key, field, value, options]),
+      resultOf,
+    );
   }
 
   async setFields(

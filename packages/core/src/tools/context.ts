@@ -17,6 +17,7 @@ import type { RunKey } from '../engine/run-key.ts';
 import { timeLimitOf } from './call-start.ts';
 import { DeadlineWatch } from './deadlines.ts';
 import { HeadMemory, headKey } from './head-memory.ts';
+import { randomBytes } from './random.ts';
 import { type WriteCall, writeCall } from './writes.ts';
 
 const DEFAULT_LIMITS: StoreLimits = {
@@ -68,7 +69,7 @@ export class StoreContext {
 
   constructor(options: StoreOptions = {}) {
     this.clock = options.clock ?? Date.now;
-    this.random = options.random ?? ((length) => globalThis.crypto.getRandomValues(new Uint8Array(length)));
+    this.random = options.random ?? randomBytes;
     this.limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.retention = { ...DEFAULT_RETENTION, ...options.artifacts };
     this.payloads = new Payloads(checkCodec(options.codec));
