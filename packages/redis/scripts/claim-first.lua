@@ -3,11 +3,14 @@
 --
 -- KEYS  the index of jobs of each bucket; of each claim, a record that prevents it if it exists
 -- ARGV  start and end of the delayed jobs, empty to skip them; start and end of the ready jobs; the state of ready jobs;
---       start of the members of `expiring`; the numbers of buckets and of tables, with a space between; the tables;
---       of each claim its shape and request id, its fields with values, each followed by its companion, constant and
---       table, or by '' without checksums; dropped fields; stamped fields with offsets; index entries, each as an offset
---       or '', and what precedes the time. The shape has four bytes: the numbers of fields that are set, dropped and
---       stamped, and of index entries
+--       start of the members of `expiring`; the field in which claims of a kind differ; the numbers of buckets, tables
+--       and kinds, with spaces between; the tables
+--       of each kind of claim its shape; fields with values, each followed by its companion, constant and table, or by
+--       '' without checksums; dropped fields; stamped fields with offsets; index entries, each as what follows and what
+--       precedes it: an offset from now, 'id' or ''; companion and table of the field in which claims differ. The shape
+--       has four bytes: the numbers of fields that are set, dropped and stamped, and of index entries
+--       of each claim its kind, as one byte, and its request id; the value of the field in which claims differ; the
+--       constant of its checksum, or ''
 -- Returns the time; when the first delayed job is due, -1 if there is none or -2 if they were skipped; whether reading
 -- stopped early; and of each claim 0 if it got no job, the error that prevented it, or its key, its new revision and
 -- its fields before. If a delayed job is due, nothing is written.
@@ -20,7 +23,8 @@ local call, sub, find, gsub, match, byte = redis.call, string.sub, string.find, 
 local bxor, band, rshift = bit.bxor, bit.band, bit.rshift
 local META = '\0'
 local DUE_FROM, DUE_TO, FROM, TO, STATE, EXPIRING = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local BUCKETS, TABLES = match(ARGV[7], '^(%d+) (%d+)$')
+local OWN = ARGV[7]
+local BUCKETS, TABLES, KINDS = match(ARGV[8], '^(%d+) (%d+) (%d+)$')
 BUCKETS, TABLES = tonumber(BUCKETS), tonumber(TABLES)
 local CLAIMS = #KEYS - BUCKETS
 -- Entries of expired records are skipped, up to this number.
@@ -28,7 +32,7 @@ local MOST_READ = 2 * CLAIMS + 64
 local AT_ONCE = math.ceil(CLAIMS / BUCKETS)
 
 local tables = {}
-for index = 1, TABLES do tables[index] = { struct.unpack('<' .. string.rep('I4', 128), ARGV[7 + index]) } end
+for index = 1, TABLES do tables[index] = { struct.unpack('<' .. string.rep('I4', 128), ARGV[8 + index]) } end
 
 -- Returns when the first delayed job is due, or -1. A time that cannot be read is due.
 local function firstDue()
@@ -128,9 +132,12 @@ local function fieldsOf(record)
   return flat, fields
 end
 
-local function writeFields(record, meta, sums, set, dropped, stamped, places)
-  local written, count = { META, meta }, 2
-  for at = set, dropped - 1, 5 do
+local function writeFields(record, meta, sums, kind, own, constant)
+  local written, count = { META, meta, OWN, own }, 4
+  if sums then
+    written[5], written[6], count = ARGV[kind.ends], sums(constant, tonumber(ARGV[kind.ends + 1])), 6
+  end
+  for at = kind.set, kind.dropped - 1, 5 do
     written[count + 1], written[count + 2] = ARGV[at], ARGV[at + 1]
     count = count + 2
     if sums then
@@ -138,31 +145,36 @@ local function writeFields(record, meta, sums, set, dropped, stamped, places)
       count = count + 2
     end
   end
-  for at = stamped, places - 1, 2 do
+  for at = kind.stamped, kind.places - 1, 2 do
     written[count + 1], written[count + 2] = ARGV[at], timeAfter(ARGV[at + 1])
     count = count + 2
   end
   call('HSET', record, unpack(written))
 end
 
-local function dropFields(record, fields, dropped, stamped)
+local function dropFields(record, fields, kind)
   local gone = {}
-  for at = dropped, stamped - 1 do
+  for at = kind.dropped, kind.stamped - 1 do
     if fields[ARGV[at]] then gone[#gone + 1] = ARGV[at] end
   end
   if #gone > 0 then call('HDEL', record, unpack(gone)) end
 end
 
-local function index(head, key, places, ends)
+local function index(head, key, kind, own)
   local entries = {}
-  for at = places, ends - 1, 2 do
-    local offset, place = ARGV[at], ARGV[at + 1]
-    entries[#entries + 1] = offset == '' and place or place .. paddedTimeAfter(offset)
+  for at = kind.places, kind.ends - 1, 2 do
+    local what, place = ARGV[at], ARGV[at + 1]
+    if what == 'id' then
+      place = place .. own
+    elseif what ~= '' then
+      place = place .. paddedTimeAfter(what)
+    end
+    entries[#entries + 1] = place
   end
   movePlaces(head.jobs, head.remembered, key, entries)
 end
 
-local function claim(unless, request, set, dropped, stamped, places, ends)
+local function claim(unless, request, kind, own, constant)
   if call('EXISTS', unless) == 1 then return 0 end
   while true do
     local head, key = take()
@@ -179,15 +191,15 @@ local function claim(unless, request, set, dropped, stamped, places, ends)
       local revision = revisions.last + 1
       local held, left = requestsAfter(requests, request)
       local sums = isSummed and sumsFrom(fields['\0state'])
-      writeFields(record, string.format('%.0f', revision) .. held, sums, set, dropped, stamped, places)
+      writeFields(record, string.format('%.0f', revision) .. held, sums, kind, own, constant)
       revisions.last = revision
-      dropFields(record, fields, dropped, stamped)
+      dropFields(record, fields, kind)
       if left ~= '' then keepRequests({ names = head.names, key = key }, left, clock()) end
       if expiresAt ~= '' then
         call('PERSIST', record)
         call('ZREM', head.tag .. 'expiring', EXPIRING .. key)
       end
-      index(head, key, places, ends)
+      index(head, key, kind, own)
       return { key, revision, flat }
     end
   end
@@ -199,15 +211,20 @@ for bucket = 1, BUCKETS do
   local head = { jobs = KEYS[bucket], members = {}, at = 0 }
   if advance(head) then insert(head) end
 end
-local replies, at = {}, 8 + TABLES
-for number = 1, CLAIMS do
+local kinds, at = {}, 9 + TABLES
+for number = 1, KINDS do
   local sets, droppeds, stampeds, places = byte(ARGV[at], 1, 4)
-  local request, set = sub(ARGV[at], 5), at + 1
-  local dropped = set + 5 * sets
-  local stamped = dropped + droppeds
-  local placed = stamped + 2 * stampeds
-  at = placed + 2 * places
-  replies[number] = attempt(claim, KEYS[BUCKETS + number], request, set, dropped, stamped, placed, at)
+  local kind = { set = at + 1, dropped = at + 1 + 5 * sets }
+  kind.stamped = kind.dropped + droppeds
+  kind.places = kind.stamped + 2 * stampeds
+  kind.ends = kind.places + 2 * places
+  kinds[number], at = kind, kind.ends + 2
+end
+local replies = {}
+for number = 1, CLAIMS do
+  local kind = kinds[byte(ARGV[at], 1)]
+  replies[number] = attempt(claim, KEYS[BUCKETS + number], sub(ARGV[at], 2), kind, ARGV[at + 1], ARGV[at + 2])
+  at = at + 3
 end
 storeRevisions()
 return { clock(), due, isCut and 1 or 0, unpack(replies) }

@@ -134,13 +134,16 @@ function outcomeOf(write: RecordWrite, known: StoredRecord | undefined, reply: R
   if (now === undefined) return { applied, existed, record: { fields: NO_FIELDS, ...stored } };
   if (fields)
     return { applied, existed, record: { fields: parseRecord(write.name, fields)?.fields ?? NO_FIELDS, ...stored } };
-  const after = fieldsAfter(existed && known ? known.fields : NO_FIELDS, write, now);
+  const after = fieldsAfter(new Map(existed && known ? known.fields : NO_FIELDS), write, now);
   return { applied, existed, record: { fields: after, ...stored } };
 }
 
-/** Returns the fields after a step that merges, like core's `recordAfter` but without copies of values. */
-export function fieldsAfter(before: Fields, { set, stamps }: Pick<RecordWrite, 'set' | 'stamps'>, now: number): Fields {
-  const fields = new Map(before);
+/** Changes the fields of a record as a step that merges does, like core's `recordAfter` but without copies of values. */
+export function fieldsAfter(
+  fields: Map<string, Uint8Array>,
+  { set, stamps }: Pick<RecordWrite, 'set' | 'stamps'>,
+  now: number,
+): Fields {
   for (const [field, value] of set) {
     if (value === null) fields.delete(field);
     else fields.set(field, value);
