@@ -8,7 +8,10 @@ export class Heartbeats {
   readonly #jobs: JobStore;
   readonly #claim: JobClaim;
   readonly #leaseMs: number;
-  readonly #lost = new AbortController();
+  /** Created when a handler asks for the signal. */
+  #controller: AbortController | undefined;
+  #isLost = false;
+  #reason: unknown;
   /** When the last successful call was sent. The lease ends at least its full duration after that time. */
   #confirmedAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
@@ -22,7 +25,20 @@ export class Heartbeats {
   }
 
   get signal(): AbortSignal {
-    return this.#lost.signal;
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#isLost) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** Throws if the claim is lost. */
+  throwIfLost(): void {
+    if (this.#isLost) throw this.#reason;
   }
 
   /** Makes a call under the claim. If the claim is lost, the handler's signal aborts too. */
@@ -56,12 +72,14 @@ export class Heartbeats {
       if (isTidemarkError(error, 'CLAIM_LOST')) this.#lose(error);
       else if (performance.now() - this.#confirmedAt >= this.#leaseMs) this.#lose(error);
     }
-    if (!this.#lost.signal.aborted) this.#schedule();
+    if (!this.#isLost) this.#schedule();
   }
 
   #lose(error: unknown): void {
     if (this.#stopped) return;
     this.stop();
-    this.#lost.abort(error);
+    this.#isLost = true;
+    this.#reason = error;
+    this.#controller?.abort(error);
   }
 }
