@@ -1,19 +1,26 @@
 -- Claims jobs: finds the first ready ones in the indexes of all buckets and writes one for each claim. Only for a single
 -- server. The keys of a record are computed from those of the index of its bucket.
 --
--- KEYS  the index of jobs of each bucket; of each claim, a record that prevents it if it exists
+-- KEYS  the index of jobs of each bucket; the counter of revisions of each bucket; of each claim, a record that prevents
+--       it if it exists
 -- ARGV  start and end of the delayed jobs, empty to skip them; start and end of the ready jobs; the state of ready jobs;
---       start of the members of `expiring`; the field in which claims of a kind differ; the numbers of buckets, tables
---       and kinds, with spaces between; the tables
---       of each kind of claim its shape; fields with values, each followed by its companion, constant and table, or by
---       '' without checksums; dropped fields; stamped fields with offsets; index entries, each as what follows and what
---       precedes it: an offset from now, 'id' or ''; companion and table of the field in which claims differ. The shape
---       has four bytes: the numbers of fields that are set, dropped and stamped, and of index entries
+--       start of the members of `expiring`; the field in which claims of a kind differ; the numbers of buckets, of
+--       known fronts and of kinds, and 1 if new fronts are wanted, with spaces between; when the first delayed job of
+--       the known fronts is due, or -1
+--       of each known front, its revision and its first ready entry or ''
+--       of each kind of claim its shape; tables; fields with values, each followed by its companion, constant and table,
+--       or by '' without checksums; dropped fields; stamped fields with offsets; index entries, each as what follows
+--       and what precedes it: an offset from now, 'id' or ''; companion and table of the field in which claims differ.
+--       The shape has five bytes: the numbers of tables, of fields that are set, dropped and stamped, and of entries
 --       of each claim its kind, as one byte, and its request id; the value of the field in which claims differ; the
 --       constant of its checksum, or ''
--- Returns the time; when the first delayed job is due, -1 if there is none or -2 if they were skipped; whether reading
--- stopped early; and of each claim 0 if it got no job, the error that prevented it, or its key, its new revision and
--- its fields before. If a delayed job is due, nothing is written.
+-- Returns the time; when the first delayed job is due, -1 if there is none, or -2 if they were skipped; whether reading
+-- stopped early; the new fronts; and of each claim 0 if it got no job, the error that prevented it, or its key, its new
+-- revision and its fields before. If a delayed job is due, nothing is written.
+--
+-- The front of a bucket is its first ready entry and its first delayed one. It changes only with the revision of the
+-- bucket, so a caller that knows it spares the script two reads. New fronts are lists of bucket, revision, first ready
+-- entry or '', and when the first delayed job is due: -1 if there is none, or -2 if that is as before.
 --
 -- Checksums cover the key of the record, and a sum in Lua takes 10 us. But the sum of the state before is stored, and the
 -- sums of two texts under one key differ by a constant, if the first is moved on by the bytes that the second has more.
@@ -24,69 +31,94 @@ local bxor, band, rshift = bit.bxor, bit.band, bit.rshift
 local META = '\0'
 local DUE_FROM, DUE_TO, FROM, TO, STATE, EXPIRING = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local OWN = ARGV[7]
-local BUCKETS, TABLES, KINDS = match(ARGV[8], '^(%d+) (%d+) (%d+)$')
-BUCKETS, TABLES = tonumber(BUCKETS), tonumber(TABLES)
-local CLAIMS = #KEYS - BUCKETS
+local BUCKETS, FRONTS, KINDS, WANTED = match(ARGV[8], '^(%d+) (%d+) (%d+) (%d)$')
+BUCKETS, FRONTS, WANTED = tonumber(BUCKETS), tonumber(FRONTS), WANTED == '1'
+local CLAIMS = #KEYS - 2 * BUCKETS
 -- Entries of expired records are skipped, up to this number.
 local MOST_READ = 2 * CLAIMS + 64
 local AT_ONCE = math.ceil(CLAIMS / BUCKETS)
+-- Up to this number of claims, it costs less to look up results of tables than to unpack all of them.
+local FEW = 4
 
-local tables = {}
-for index = 1, TABLES do tables[index] = { struct.unpack('<' .. string.rep('I4', 128), ARGV[8 + index]) } end
-
--- Returns when the first delayed job is due, or -1. A time that cannot be read is due.
-local function firstDue()
+-- Returns when the first delayed job of a bucket is due, or -1. A time that cannot be read is due.
+local function firstDue(jobs)
   if DUE_FROM == '' then return -2 end
-  local due = -1
-  for bucket = 1, BUCKETS do
-    local first = call('ZRANGEBYLEX', KEYS[bucket], '[' .. DUE_FROM, '(' .. DUE_TO, 'LIMIT', 0, 1)[1]
-    local runAt = first and (tonumber(sub(first, #DUE_FROM + 1, find(first, '\0', 1, true) - 1)) or 0)
-    if runAt and (due < 0 or runAt < due) then due = runAt end
-  end
-  return due
+  local first = call('ZRANGEBYLEX', jobs, '[' .. DUE_FROM, '(' .. DUE_TO, 'LIMIT', 0, 1)[1]
+  return first and (tonumber(sub(first, #DUE_FROM + 1, find(first, '\0', 1, true) - 1)) or 0) or -1
 end
 
--- The next entry of each bucket that has one, in order.
+local function earlier(a, b)
+  return b < 0 and a or a < 0 and b or math.min(a, b)
+end
+
+-- The buckets, each with its next entry.
 local heads, isCut, taken = {}, false, 0
 
--- Moves to the next entry of a bucket. Returns false at the end.
+-- Moves to the next entry of a bucket.
 local function advance(head)
   head.at = head.at + 1
   local member = head.members[head.at]
-  if not member and head.isLast then return false end
-  if not member then
+  if not member and not head.isLast then
     local from = head.member and '(' .. head.member or '[' .. FROM
     head.members, head.at = call('ZRANGEBYLEX', head.jobs, from, '(' .. TO, 'LIMIT', 0, AT_ONCE), 1
     head.isLast = #head.members < AT_ONCE
     member = head.members[1]
-    if not member then return false end
   end
   head.member = member
-  return true
 end
 
--- Compares by the locale of the server, which may order jobs of the same priority and millisecond differently from the
--- engines that compare bytes.
-local function insert(head)
-  local low, high, member = 1, #heads, head.member
-  while low <= high do
-    local middle = math.floor((low + high) / 2)
-    if heads[middle].member < member then low = middle + 1 else high = middle - 1 end
+-- The revision of each bucket before the script.
+local revisionsBefore = WANTED and call('MGET', unpack(KEYS, BUCKETS + 1, 2 * BUCKETS))
+
+-- Finds the fronts of the buckets. Returns when the first delayed job is due.
+local function readFronts()
+  local due = DUE_FROM == '' and -2 or FRONTS > 0 and tonumber(ARGV[9]) or -1
+  -- Such a front may be old.
+  local readsAll = FRONTS == 0 or (due >= 0 and due <= clock())
+  if readsAll and due >= 0 then due = -1 end
+  for bucket = 1, BUCKETS do
+    local head = { jobs = KEYS[bucket], members = {}, at = 0, due = -2 }
+    if not readsAll and (revisionsBefore[bucket] or '0') == ARGV[8 + 2 * bucket] then
+      local member = ARGV[9 + 2 * bucket]
+      head.member, head.isLast = member ~= '' and member or nil, member == ''
+    else
+      head.isNew, head.due = true, firstDue(head.jobs)
+      due = earlier(due, head.due)
+      advance(head)
+    end
+    heads[bucket] = head
   end
-  table.insert(heads, low, head)
+  return due
 end
 
--- Removes and returns the first entry.
+local function newFronts()
+  local fronts = {}
+  for bucket, head in ipairs(WANTED and heads or {}) do
+    if head.isNew then
+      local revision = head.revisions and head.revisions.last or tonumber(revisionsBefore[bucket] or '0')
+      fronts[#fronts + 1] = { bucket, revision, head.member or '', head.due }
+    end
+  end
+  return fronts
+end
+
+-- Removes and returns the first entry. Compares by the locale of the server, which may order jobs of the same priority
+-- and millisecond differently from the engines that compare bytes.
 local function take()
-  local head = not isCut and heads[1]
-  if not head then return nil end
+  if isCut then return nil end
+  local first
+  for bucket = 1, BUCKETS do
+    local head = heads[bucket]
+    if head.member and (not first or head.member < first.member) then first = head end
+  end
+  if not first then return nil end
   taken = taken + 1
   isCut = taken > MOST_READ
   if isCut then return nil end
-  local key = sub(head.member, find(head.member, '\0', 1, true) + 1)
-  table.remove(heads, 1)
-  if advance(head) then insert(head) end
-  return head, key
+  local member = first.member
+  first.isNew = true
+  advance(first)
+  return first, sub(member, find(member, '\0', 1, true) + 1)
 end
 
 -- Computes the other keys of a bucket when it is first needed: most claims take jobs of few buckets.
@@ -113,16 +145,23 @@ local function inBase36(sum)
   return string.char(unpack(digits, at))
 end
 
--- Returns the sums of fields under the same key as the sum of the state.
-local function sumsFrom(stored)
-  local sum = tonumber(stored, 36)
+-- Returns a function for the sums of fields under the same key as the sum of the state.
+local function sumsFrom(stored, kind)
+  local sum, unpacked = tonumber(stored, 36), kind.unpacked
   local a, b, c, d = band(sum, 15) + 1, band(rshift(sum, 4), 15) + 17, band(rshift(sum, 8), 15) + 33,
     band(rshift(sum, 12), 15) + 49
   local e, f, g, h = band(rshift(sum, 16), 15) + 65, band(rshift(sum, 20), 15) + 81, band(rshift(sum, 24), 15) + 97,
     rshift(sum, 28) + 113
   return function(constant, index)
-    local t = tables[index]
-    return inBase36(bxor(constant, t[a], t[b], t[c], t[d], t[e], t[f], t[g], t[h]) % 4294967296)
+    local t = unpacked and unpacked[index]
+    if t then
+      return inBase36(bxor(constant, t[a], t[b], t[c], t[d], t[e], t[f], t[g], t[h]) % 4294967296)
+    end
+    local results, result = ARGV[kind.tables + index - 1], constant
+    for _, at in ipairs({ a, b, c, d, e, f, g, h }) do
+      result = bxor(result, (struct.unpack('<I4', results, 4 * at - 3)))
+    end
+    return inBase36(result % 4294967296)
   end
 end
 
@@ -182,7 +221,7 @@ local function claim(unless, request, kind, own, constant)
     local record = recordOf(head, key)
     local flat, fields = fieldsOf(record)
     if fields.state == STATE then
-      local isSummed = TABLES > 0
+      local isSummed = kind.set > kind.tables
       local expiresAt, requests = match(fields[META] or '', '^%d+:?(%d*)(.*)$')
       -- Damaged records, and those that were written before there were checksums, are found by a scan.
       isCut = not expiresAt or (isSummed and not match(fields['\0state'] or '', '^%w+$'))
@@ -190,9 +229,9 @@ local function claim(unless, request, kind, own, constant)
       local revisions = revisionsOf(head.tag)
       local revision = revisions.last + 1
       local held, left = requestsAfter(requests, request)
-      local sums = isSummed and sumsFrom(fields['\0state'])
+      local sums = isSummed and sumsFrom(fields['\0state'], kind)
       writeFields(record, string.format('%.0f', revision) .. held, sums, kind, own, constant)
-      revisions.last = revision
+      revisions.last, head.revisions = revision, revisions
       dropFields(record, fields, kind)
       if left ~= '' then keepRequests({ names = head.names, key = key }, left, clock()) end
       if expiresAt ~= '' then
@@ -205,26 +244,29 @@ local function claim(unless, request, kind, own, constant)
   end
 end
 
-local due = firstDue()
-if due >= 0 and due <= clock() then return { clock(), due, 0 } end
-for bucket = 1, BUCKETS do
-  local head = { jobs = KEYS[bucket], members = {}, at = 0 }
-  if advance(head) then insert(head) end
-end
-local kinds, at = {}, 9 + TABLES
+local due = readFronts()
+if due >= 0 and due <= clock() then return { clock(), due, 0, newFronts() } end
+local kinds, at = {}, 10 + 2 * FRONTS
 for number = 1, KINDS do
-  local sets, droppeds, stampeds, places = byte(ARGV[at], 1, 4)
-  local kind = { set = at + 1, dropped = at + 1 + 5 * sets }
+  local tables, sets, droppeds, stampeds, places = byte(ARGV[at], 1, 5)
+  local kind = { tables = at + 1, set = at + 1 + tables }
+  kind.dropped = kind.set + 5 * sets
   kind.stamped = kind.dropped + droppeds
   kind.places = kind.stamped + 2 * stampeds
   kind.ends = kind.places + 2 * places
+  if CLAIMS > FEW then
+    kind.unpacked = {}
+    for index = 1, tables do
+      kind.unpacked[index] = { struct.unpack('<' .. string.rep('I4', 128), ARGV[at + index]) }
+    end
+  end
   kinds[number], at = kind, kind.ends + 2
 end
 local replies = {}
 for number = 1, CLAIMS do
   local kind = kinds[byte(ARGV[at], 1)]
-  replies[number] = attempt(claim, KEYS[BUCKETS + number], sub(ARGV[at], 2), kind, ARGV[at + 1], ARGV[at + 2])
+  replies[number] = attempt(claim, KEYS[2 * BUCKETS + number], sub(ARGV[at], 2), kind, ARGV[at + 1], ARGV[at + 2])
   at = at + 3
 end
 storeRevisions()
-return { clock(), due, isCut and 1 or 0, unpack(replies) }
+return { clock(), due, isCut and 1 or 0, newFronts(), unpack(replies) }

@@ -14,6 +14,8 @@ import { NO_FIELDS, parseRecord } from './stored-record.ts';
 
 /** A limit, because the number of fields, doubled by checksums, is encoded as one ASCII character. */
 const MOST_FIELDS = 60;
+/** The index entries of jobs that claims find. */
+const QUEUED = /^(ready|delayed)\//;
 
 /** Returns whether `change.lua` can perform a step. Some steps are found unsuitable only when they meet the record. */
 export function fitsChange(write: RecordWrite): boolean {
@@ -33,6 +35,8 @@ function hasValues({ set }: RecordWrite): boolean {
 export interface EncodedChange {
   keys: Encoded;
   args: Encoded;
+  /** Whether the step makes a job ready or delayed. */
+  queuesJob: boolean;
   /** Returns the outcome, or `null` if the step needs the general script. */
   decode(reply: Reply): RecordOutcome | null;
 }
@@ -59,7 +63,8 @@ export function encodeChange(
   }
   const known = brief ? undefined : write.known;
   const args = encodeArguments(write, address, layout.tagLength(bucket), keys.count, brief, places);
-  return { keys, args, decode: (reply) => outcomeOf(write, known, reply) };
+  const queuesJob = places?.some(({ start }) => QUEUED.test(start)) ?? false;
+  return { keys, args, queuesJob, decode: (reply) => outcomeOf(write, known, reply) };
 }
 
 function encodeArguments(

@@ -1,13 +1,13 @@
 /**
  * Encodes claims for `claim-first.lua`. The claims of one worker differ only in their id, so what they have in common is
- * sent once.
+ * encoded once and remembered.
  */
 import { type FirstClaims, JOB_PREFIX, type RecordWrite } from '@tidemark/core/engine';
 import { fieldArguments } from './field-arguments.ts';
 import { type Place, placesAfter } from './job-places.ts';
 import { Encoded } from './protocol/encode.ts';
 import { bytesOf } from './record-step.ts';
-import { sumShift } from './sum-shifts.ts';
+import { type SumShift, sumShift } from './sum-shifts.ts';
 
 /** The field in which the claims of a worker differ. */
 export const OWN = 'claim_id';
@@ -20,54 +20,55 @@ type Claim = FirstClaims['writes'][number];
 /** Claims that differ only in their ids. */
 interface Kind {
   first: Claim;
-  number: number;
+  arguments: Encoded;
 }
 
+/** The kinds of claims of one type of job. */
 export class ClaimKinds {
   readonly #taskType: string;
   /** The field whose checksum is known, and its value; `null` without checksums. */
   readonly #known: [string, Uint8Array] | null;
-  readonly #kinds: Kind[] = [];
-  readonly #tables: string[] = [];
-  readonly #encodedKinds = new Encoded();
-  readonly #claims = new Encoded();
+  #remembered: Kind[] = [];
 
-  constructor({ taskType, ready }: FirstClaims, sums: boolean) {
+  constructor(taskType: string, readyState: string, sums: boolean) {
     this.#taskType = taskType;
-    this.#known = sums ? [STATE, Buffer.from(ready.state)] : null;
+    this.#known = sums ? [STATE, Buffer.from(readyState)] : null;
   }
 
-  /** Adds a claim. Returns false if there is no room for its kind. */
-  add(claim: Claim): boolean {
-    const kind = this.#kinds.find(({ first }) => isAlike(first, claim)) ?? this.#addKind(claim);
-    if (!kind) return false;
-    const id = claim.set.get(OWN)!;
-    this.#claims.add(String.fromCharCode(kind.number) + (claim.requestId ?? '')).add(bytesOf(id));
-    this.#claims.addBytes(this.#known ? String(sumShift(this.#known, [OWN, id]).constant) : '');
-    return true;
+  /** Encodes the first claims, as many as the script has room for their kinds. Returns their number. */
+  encode(claims: readonly Claim[]): { count: number; kinds: Kind[]; claims: Encoded } {
+    const [kinds, encoded]: [Kind[], Encoded] = [[], new Encoded()];
+    let count = 0;
+    for (const claim of claims) {
+      let at = kinds.findIndex(({ first }) => isAlike(first, claim));
+      if (at === -1) at = kinds.push(this.#kindOf(claim)) - 1;
+      if (at === MOST_KINDS) {
+        kinds.pop();
+        break;
+      }
+      const id = claim.set.get(OWN)!;
+      encoded.add(String.fromCharCode(at + 1) + (claim.requestId ?? '')).add(bytesOf(id));
+      encoded.addBytes(this.#known ? String(sumShift(this.#known, [OWN, id]).constant) : '');
+      count++;
+    }
+    return { count, kinds, claims: encoded };
   }
 
-  /** Appends the arguments of tables, kinds and claims, after the numbers of buckets, tables and kinds. */
-  encode(args: Encoded, buckets: number): Encoded {
-    args.addBytes(`${buckets} ${this.#tables.length} ${this.#kinds.length}`);
-    for (const table of this.#tables) args.addBytes(table);
-    return args.append(this.#encodedKinds).append(this.#claims);
-  }
-
-  #addKind(claim: Claim): Kind | null {
-    if (this.#kinds.length === MOST_KINDS) return null;
-    const kind = { first: claim, number: this.#kinds.length + 1 };
-    this.#kinds.push(kind);
-    this.#encodeKind(claim);
+  #kindOf(claim: Claim): Kind {
+    const known = this.#remembered.find(({ first }) => isAlike(first, claim));
+    if (known) return known;
+    const kind = { first: claim, arguments: this.#encodeKind(claim) };
+    if (this.#remembered.length >= MOST_KINDS) this.#remembered = [];
+    this.#remembered.push(kind);
     return kind;
   }
 
-  #encodeKind({ set, stamps, requestId: _, unless: __, ...claim }: Claim): void {
+  #encodeKind({ set, stamps, requestId: _, unless: __, ...claim }: Claim): Encoded {
     const name = { space: 'kv', tenantId: '', key: `${JOB_PREFIX}${this.#taskType}.?` } as const;
     const write: RecordWrite = { name, mode: 'merge', ...claim, set, stamps };
     const places = placesAfter(write);
     if (!places) throw new Error('The index entries of a claimed job depend on more than its claim');
-    const [values, dropped] = [new Encoded(), new Encoded()];
+    const [values, dropped, tables]: [Encoded, Encoded, string[]] = [new Encoded(), new Encoded(), []];
     let sets = 0;
     for (const [field, value] of set) {
       if (field === OWN) continue;
@@ -77,24 +78,27 @@ export class ClaimKinds {
         sets++;
         values.addReady(name).add(bytesOf(value)).addReady(companion);
         const shift = this.#known && sumShift(this.#known, [field, value]);
-        values.addBytes(shift ? String(shift.constant) : '').addBytes(shift ? this.#tableNumber(shift.table) : '');
+        values.addBytes(shift ? String(shift.constant) : '').addBytes(tableNumber(tables, shift));
       }
     }
     for (const field of stamps?.keys() ?? []) dropped.addReady(fieldArguments(field).companion);
-    const shape = String.fromCharCode(sets, dropped.count, stamps?.size ?? 0, places.length);
-    const out = this.#encodedKinds.addBytes(shape).append(values).append(dropped);
-    for (const [field, offset] of stamps ?? []) out.addReady(fieldArguments(field).name).addBytes(String(offset));
     const id = set.get(OWN)!;
+    const ownTable = tableNumber(tables, this.#known && sumShift(this.#known, [OWN, id]));
+    const counts = [tables.length, sets, dropped.count, stamps?.size ?? 0, places.length];
+    const out = new Encoded().addBytes(String.fromCharCode(...counts));
+    for (const table of tables) out.addBytes(table);
+    out.append(values).append(dropped);
+    for (const [field, offset] of stamps ?? []) out.addReady(fieldArguments(field).name).addBytes(String(offset));
     for (const place of places) addPlace(out, place, bytesOf(id).toString());
-    const shift = this.#known && sumShift(this.#known, [OWN, id]);
-    out.addReady(fieldArguments(OWN).companion).addBytes(shift ? this.#tableNumber(shift.table) : '');
+    return out.addReady(fieldArguments(OWN).companion).addBytes(ownTable);
   }
+}
 
-  /** Returns the position of a table, counted from 1, and adds it if it is new. */
-  #tableNumber(table: string): string {
-    const at = this.#tables.indexOf(table);
-    return String(at === -1 ? this.#tables.push(table) : at + 1);
-  }
+/** Returns the position of the table of a shift, counted from 1, and adds it if it is new. */
+function tableNumber(tables: string[], shift: SumShift | null): string {
+  if (!shift) return '';
+  const at = tables.indexOf(shift.table);
+  return String(at === -1 ? tables.push(shift.table) : at + 1);
 }
 
 function addPlace(args: Encoded, { start, offset }: Place, id: string): void {

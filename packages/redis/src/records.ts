@@ -19,7 +19,7 @@ import {
 } from '@tidemark/core/engine';
 import { type EncodedChange, encodeChange, fitsChange } from './change.ts';
 import type { Commands } from './commands.ts';
-import { claimFirst } from './first-claims.ts';
+import { FirstClaimer } from './first-claims.ts';
 import { fieldArguments } from './field-arguments.ts';
 import type { Hints } from './hints.ts';
 import { expiryMember, type Layout, recordOfMember } from './layout.ts';
@@ -47,11 +47,14 @@ class RedisRecords implements Records {
   readonly #commands: Commands;
   readonly #layout: Layout;
   readonly #hints: Hints;
+  readonly #claimer: FirstClaimer | null;
   /** Only if one server holds all buckets. */
   readonly claimFirst: Records['claimFirst'];
 
   constructor(parts: RecordParts) {
-    if (parts.oneServer) this.claimFirst = (...args) => claimFirst(parts, ...args);
+    const claimer = parts.oneServer ? new FirstClaimer(parts) : null;
+    if (claimer) this.claimFirst = (...args) => claimer.claim(...args);
+    this.#claimer = claimer;
     this.#parts = parts;
     this.#commands = parts.commands;
     this.#layout = parts.layout;
@@ -126,8 +129,10 @@ class RedisRecords implements Records {
     return this.#commands.share<RecordOutcome>(bucket, CHANGE, keys, args, call, (reply) => {
       const outcome = change.decode(reply);
       if (!outcome) return this.#applyOne(write, call);
-      if (outcome.applied)
-        this.#noteChange(bucket, write, outcome.record!.revision, brief ? undefined : outcome.record);
+      if (!outcome.applied) return outcome;
+      const { revision } = outcome.record!;
+      if (!change.queuesJob) this.#claimer?.noteHarmless(bucket, revision);
+      this.#noteChange(bucket, write, revision, brief ? undefined : outcome.record);
       return outcome;
     });
   }

@@ -1,6 +1,6 @@
 /** Claims in one script: what the kit cannot see, such as round trips, checksums and lost replies. */
 import { createClient } from '@redis/client';
-import { isTidemarkError, replay } from '@tidemark/core';
+import { type ClaimedJob, isTidemarkError, replay, type Store } from '@tidemark/core';
 import { engineOf } from '@tidemark/core/engine';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FaultProxy } from '../../../faults/proxy.ts';
@@ -143,6 +143,86 @@ describe.skipIf(WITHOUT_REDIS)('a claim on a single server', () => {
     const stored = await (await connected()).hGetAll(layout.record(name));
     expect(Object.keys(stored).filter((field) => field.length > 1 && field.startsWith('\0'))).toEqual([]);
     expect(claim).toMatchObject({ job: { worker: 'w', state: 'claimed' } });
+  });
+});
+
+describe.skipIf(WITHOUT_REDIS)('a claim that remembers the first jobs of each bucket', () => {
+  async function twoStores(buckets?: number) {
+    const options = { prefix: newPrefix(), ...(buckets === undefined ? {} : { buckets }) };
+    return [await openStore(sharedServer(), options), await openStore(sharedServer(), options)] as const;
+  }
+  const claimOf = async (store: Store) => (await store.jobs.claim({ taskType: TYPE }, { worker: 'w' }))?.taskId;
+
+  it.each([1, 16])('finds jobs that another process enqueued before all others (%i buckets)', async (buckets) => {
+    const [store, other] = await twoStores(buckets);
+    for (let n = 0; n < 60; n++) await store.jobs.enqueue({ taskType: TYPE, taskId: `old-${n}`, priority: -1 });
+    for (let n = 0; n < 20; n++) {
+      const taskId = `new-${n}`;
+      expect(await claimOf(store)).toMatch(/^old-/);
+      await other.jobs.enqueue({ taskType: TYPE, taskId, priority: n % 2 });
+      expect(await claimOf(store)).toBe(taskId);
+    }
+  });
+
+  it('finds jobs that this process enqueued, and skips those that another process claimed or cancelled', async () => {
+    const [store, other] = await twoStores();
+    for (let n = 0; n < 30; n++) {
+      await store.jobs.enqueue({ taskType: TYPE, taskId: `first-${n}`, priority: 9 });
+      await store.jobs.enqueue({ taskType: TYPE, taskId: `second-${n}`, priority: 8 });
+      await store.jobs.enqueue({ taskType: TYPE, taskId: `third-${n}`, priority: 7 });
+      await other.jobs.cancel({ taskType: TYPE, taskId: `first-${n}` });
+      await other.jobs.claim({ taskType: TYPE, taskId: `second-${n}` }, { worker: 'other' });
+      expect(await claimOf(store)).toBe(`third-${n}`);
+      expect(await claimOf(store)).toBeUndefined();
+    }
+  });
+
+  it('finds delayed jobs from the moment they are due', async () => {
+    const [store, other] = await twoStores();
+    for (let n = 0; n < 40; n++) await store.jobs.enqueue({ taskType: TYPE, taskId: `plain-${n}` });
+    for (let n = 0; n < 5; n++) {
+      expect(await claimOf(store)).toMatch(/^plain-/);
+      const taskId = `due-${n}`;
+      const { job } = await other.jobs.enqueue({ taskType: TYPE, taskId, delay: 30, priority: 5 });
+      let claimed: ClaimedJob | null;
+      do claimed = await store.jobs.claim({ taskType: TYPE }, { worker: 'w' });
+      while (claimed?.job.updatedAt !== undefined && claimed.job.updatedAt < job.runAt! && claimed.taskId !== taskId);
+      // The first claim at or after that time gets it, unless it came first because nothing else was ready.
+      expect(claimed?.taskId).toBe(taskId);
+      expect(claimed!.job.updatedAt).toBeGreaterThanOrEqual(job.runAt!);
+      for (let more = 0; more < 20; more++) await store.jobs.enqueue({ taskType: TYPE, taskId: `plain-${n}-${more}` });
+    }
+  });
+
+  it('stays true beside changes of this process that are no jobs', async () => {
+    const [store, other] = await twoStores(1);
+    // Jobs of the same millisecond are claimed by id.
+    for (let n = 0; n < 40; n++) await store.jobs.enqueue({ taskType: TYPE, taskId: `old-${n}`, priority: -n });
+    for (let n = 0; n < 15; n++) {
+      const claim = await store.jobs.claim({ taskType: TYPE }, { worker: 'w' });
+      await Promise.all([store.kv.setField('beside', 'n', n), store.jobs.complete(claim!)]);
+      expect(claim!.taskId).toBe(`old-${n}`);
+    }
+    await other.kv.setField('beside', 'n', 1);
+    await other.jobs.enqueue({ taskType: TYPE, taskId: 'urgent', priority: 1 });
+    await store.kv.setField('beside', 'n', 2);
+    expect(await claimOf(store)).toBe('urgent');
+  });
+
+  it('reads all again after a while, since a failover may repeat revisions', async () => {
+    const prefix = newPrefix();
+    const store = await openStore(sharedServer(), { prefix, buckets: 1 });
+    const other = await openStore(sharedServer(), { prefix });
+    await store.jobs.enqueue({ taskType: TYPE, taskId: 'lost' });
+    await store.jobs.enqueue({ taskType: TYPE, taskId: 'kept' });
+    expect(await claimOf(store)).toBe('lost');
+    const client = await connected();
+    const counter = `${prefix}:{b00}:revision`;
+    const revision = await client.get(counter);
+    await other.jobs.enqueue({ taskType: TYPE, taskId: 'urgent', priority: 1 });
+    await client.set(counter, revision!);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(await claimOf(store)).toBe('urgent');
   });
 });
 
