@@ -11,37 +11,38 @@ import { createSweeper } from '@tidemark/runtime';
 import { open } from 'tidemark';
 import { atMost, type Figure, median } from './measure.ts';
 
-const STUCK = 100;
+export const STUCK = 100;
 const ROUNDS = 9;
 const AT_ONCE = 200;
-const TYPE = 'bench';
-const key = (taskId: string) => `gbe.state.tasks.${TYPE}.${taskId}`;
+export const JOB_TYPE = 'bench';
+export const jobKey = (taskId: string) => `gbe.state.tasks.${JOB_TYPE}.${taskId}`;
 
 /** Jobs as in a real queue: most have ended, some wait, some are being worked on. */
 function otherJob(index: number): Record<string, string | number> {
   const now = Date.now();
   const state = ['pending', 'running', 'failed', 'cancelled'][index % 40] ?? 'completed';
-  const job = { state, task_type: TYPE, task_id: `job-${index}`, created_at: now, updated_at: now + index };
+  const job = { state, task_type: JOB_TYPE, task_id: `job-${index}`, created_at: now, updated_at: now + index };
   return state === 'running' ? { ...job, timeout_at: now + 86_400_000, claim_id: `c-${index}` } : job;
 }
 
-async function fill(store: Pick<Store, 'kv'>, count: number, report: (line: string) => void): Promise<void> {
+export async function fillJobs(store: Pick<Store, 'kv'>, count: number, report: (line: string) => void): Promise<void> {
   for (let from = 0; from < count; from += AT_ONCE) {
     const size = Math.min(AT_ONCE, count - from);
     await Promise.all(
-      Array.from({ length: size }, (_, at) => store.kv.put(key(`job-${from + at}`), otherJob(from + at))),
+      Array.from({ length: size }, (_, at) => store.kv.put(jobKey(`job-${from + at}`), otherJob(from + at))),
     );
-    if ((from + size) % 200_000 === 0) report(`${from + size} jobs are there`);
+    if ((from + size) % 200_000 === 0) report(`${from + size} jobs stored`);
   }
 }
 
 /** Returns the milliseconds of one sweep that sends all stuck jobs back. */
 async function sweepOnce(store: Pick<Store, 'kv' | 'jobs'>): Promise<number> {
-  const stuck = Array.from({ length: STUCK }, (_, index) => key(`stuck-${index}`));
+  const stuck = Array.from({ length: STUCK }, (_, index) => jobKey(`stuck-${index}`));
   const lapsed = { state: 'claimed', worker: 'eve', created_at: 1, updated_at: Date.now(), timeout_at: 1 };
   await Promise.all(stuck.map((it) => store.kv.put(it, lapsed)));
   const { durationMs, types } = await createSweeper({ store, threshold: '1d', limit: 1_000 }).run();
-  if (types[TYPE]?.requeued !== STUCK) throw new Error(`A sweep sent ${types[TYPE]?.requeued} of ${STUCK} jobs back`);
+  if (types[JOB_TYPE]?.requeued !== STUCK)
+    throw new Error(`A sweep sent ${types[JOB_TYPE]?.requeued} of ${STUCK} jobs back`);
   await Promise.all(stuck.map((it) => store.kv.delete(it)));
   return durationMs;
 }
@@ -54,8 +55,8 @@ export async function benchJobs(report: (line: string) => void, quick: boolean):
   const stores = await Promise.all(urls.map((url) => open(url, { timeoutMs: 60_000 })));
   const [large, small] = [stores[0]!.forTenant('many'), stores[1]!.forTenant('few')];
   try {
-    await fill(large, many, report);
-    await fill(small, few, report);
+    await fillJobs(large, many, report);
+    await fillJobs(small, few, report);
     const costs = { ours: [] as number[], raw: [] as number[] };
     for (let round = 0; round <= ROUNDS; round++) {
       costs.raw.push(await sweepOnce(small));

@@ -41,23 +41,26 @@ const COLUMNS = [
 type Row = unknown[];
 
 /** The bare driver on its own schema with our tables. */
-class RawDriver {
+export class RawDriver {
   readonly #client: pg.Client;
   readonly #insert: string;
   readonly #schema: string;
   readonly #sequences = new Map<string, number>();
+  readonly #lastSeq: number;
   readonly #link = Buffer.from(crypto.getRandomValues(new Uint8Array(32)));
 
-  constructor(client: pg.Client, schema: string) {
+  /** @param lastSeq the last sequence of every run that the schema already has */
+  constructor(client: pg.Client, schema: string, lastSeq = 0) {
     this.#client = client;
     this.#schema = schema;
+    this.#lastSeq = lastSeq;
     const arrays = COLUMNS.map(([, type], at) => `$${at + 1}::${type}[]`).join(', ');
     this.#insert = `INSERT INTO "${schema}".run_events (${COLUMNS.map(([name]) => name).join(', ')}) SELECT * FROM unnest(${arrays})`;
   }
 
   rowsOf(events: readonly RunEventInput[]): Row[] {
     return events.map((event) => {
-      const runSeq = (this.#sequences.get(event.runId) ?? 0) + 1;
+      const runSeq = (this.#sequences.get(event.runId) ?? this.#lastSeq) + 1;
       this.#sequences.set(event.runId, runSeq);
       const { tenantId, runId, eventId, eventType, emittedAt, projectId, environmentId, planId, planVersion } = event;
       return [

@@ -7,6 +7,7 @@ import { attribute } from './attribution.ts';
 import { benchCodec } from './codec.ts';
 import { benchCopying } from './copying.ts';
 import { benchDynamodb } from './dynamodb.ts';
+import { benchGrowth } from './growth/run.ts';
 import { guard } from './guard.ts';
 import { benchInspector } from './inspector.ts';
 import { benchJobs } from './jobs.ts';
@@ -41,6 +42,7 @@ const ENGINES: Record<string, (report: (line: string) => void, quick: boolean) =
   nats: benchNats,
   dynamodb: benchDynamodb,
   scans: benchScans,
+  growth: benchGrowth,
   server: benchServer,
   inspector: benchInspector,
 };

@@ -17,7 +17,7 @@ const ROUNDS = 5;
 const EVENT_VALUES = 19;
 
 /** The bare driver on a file with our schema and our settings. */
-class RawDriver {
+export class RawDriver {
   readonly #database: DatabaseSync;
   readonly #insert;
   readonly #upsert;

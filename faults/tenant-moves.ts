@@ -1,14 +1,18 @@
 /**
- * Moves a large tenant back and forth between two PostgreSQL servers under load: other processes' worth of callers
- * append to it, readers follow the feed from cursors of before, and some movers are interrupted and resumed by another.
- * Every acknowledged event must be stored once, at its sequence, and every reader must see it once and in order.
- * `--events 100000 --moves 4 --callers 8 --pause-ms 1000`.
+ * Moves a large tenant back and forth between two PostgreSQL servers under load: callers append to it, and readers
+ * follow the feed from cursors of before. Every second move begins in a process that is killed with SIGKILL, or frozen
+ * until after its lease, and is resumed here. Every acknowledged event must be stored once, at its sequence, and every
+ * reader must see it once and in order. `--events 100000 --moves 4 --callers 8 --pause-ms 1000 --seed N`.
  */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { isTidemarkError, type RunEventInput, type Store } from '@tidemark/core';
-import { placementOf, postgresStore } from '@tidemark/postgres';
+import { type MoveReport, placementOf, postgresStore } from '@tidemark/postgres';
 import { startOwnServer } from '../scripts/servers/index.ts';
+import { WriterProcess } from './children.ts';
 import { newSeed, Random } from './random.ts';
 import { runEvent } from './run-event.ts';
 
@@ -26,6 +30,7 @@ const TENANT = 'large';
 const EVENTS_PER_RUN = 100;
 const BATCH = 500;
 const READ_LIMIT_MS = 120_000;
+const RESUME_LIMIT_MS = 300_000;
 
 const random = new Random(Number(values.seed));
 const problems: string[] = [];
@@ -123,6 +128,40 @@ class Reader {
   }
 }
 
+/** Starts a move in a process of its own, and kills or freezes that process at a random moment. */
+async function interruptedMove(to: string): Promise<{ how: string; thaw: () => void; end: () => Promise<void> }> {
+  const maxPause = ['--max-pause-ms', values['pause-ms']];
+  const args = ['--main', servers[0]!.url, '--north', servers[1]!.url, '--tenant', TENANT, '--to', to, ...maxPause];
+  const notes = join(folder, `mover-${movers++}`);
+  const mover = new WriterProcess('tenant-mover-child', args, notes);
+  await mover.hasWritten(notes, 0);
+  await sleep(random.between(0, 4_000));
+  if (random.next() < 0.5) {
+    await mover.kill();
+    return { how: 'killed', thaw: () => {}, end: async () => {} };
+  }
+  mover.freeze();
+  // A frozen process goes on while or after another makes the move. Its outcome does not matter.
+  const end = async () => {
+    mover.thaw();
+    await mover.end();
+  };
+  return { how: 'frozen', thaw: () => mover.thaw(), end };
+}
+
+/** Makes a move, waiting for the lease of a mover that has stopped. */
+async function resumedMove(store: Store, to: string): Promise<MoveReport> {
+  for (const until = Date.now() + RESUME_LIMIT_MS; ; ) {
+    try {
+      return await placementOf(store)!.move(TENANT, to, { maxPauseMs: Number(values['pause-ms']), keepOldMs: 0 });
+    } catch (error) {
+      const mayRetry = isTidemarkError(error) && ['CONFLICT', 'TIMEOUT'].includes(error.code);
+      if (!mayRetry || Date.now() > until) throw error;
+      await sleep(500);
+    }
+  }
+}
+
 function compare(what: string, found: ReadonlyMap<string, number>): void {
   let [lost, moved] = [0, 0];
   for (const [name, runSeq] of acknowledged) {
@@ -133,12 +172,14 @@ function compare(what: string, found: ReadonlyMap<string, number>): void {
   if (lost + moved + extra > 0) problems.push(`${what}: ${lost} lost, ${moved} at another sequence, ${extra} unknown`);
 }
 
+const folder = mkdtempSync(join(tmpdir(), 'tidemark-moves-'));
+let movers = 0;
 const servers = [await startOwnServer('postgres'), await startOwnServer('postgres')];
 const options = { url: servers[0]!.url, servers: { north: servers[1]!.url }, placement: () => 'main' };
 const stores: Store[] = [];
 try {
-  for (let at = 0; at < 4; at++) stores.push(await postgresStore(options));
-  const [writing, moving, resuming, reading] = stores as [Store, Store, Store, Store];
+  for (let at = 0; at < 3; at++) stores.push(await postgresStore(options));
+  const [writing, resuming, reading] = stores as [Store, Store, Store];
   await fill(writing, Number(values.events));
   const reader = new Reader(reading);
   const following = reader.run();
@@ -151,20 +192,20 @@ try {
     await sleep(500);
     const late = new Reader(reading);
     const catching = late.run();
-    if (move % 2 === 1) {
-      const stop = AbortSignal.timeout(random.between(50, 1_500));
-      await placementOf(moving)!
-        .move(TENANT, to, { signal: stop, keepOldMs: 0 })
-        .catch(() => {});
-    }
+    const interrupted = move % 2 === 1 ? await interruptedMove(to) : null;
+    const thawing = interrupted && sleep(random.between(0, 25_000)).then(interrupted.thaw);
     const began = performance.now();
-    const report = await placementOf(resuming)!.move(TENANT, to, { keepOldMs: 0 });
+    const report = await resumedMove(resuming, to);
     if (report.pausedMs > 0) pauses.push(report.pausedMs);
     console.log(
-      `move ${move + 1} to ${to}: ${report.events} events, ${report.rows} rows, ${((performance.now() - began) / 1000).toFixed(1)} s, writers paused ${report.pausedMs.toFixed(0)} ms`,
+      `move ${move + 1} to ${to}${interrupted ? `, ${interrupted.how}` : ''}: ${report.events} events, ${report.rows} rows, ${((performance.now() - began) / 1000).toFixed(1)} s, writers paused ${report.pausedMs.toFixed(0)} ms`,
     );
     late.end('at once');
     await catching;
+    await thawing;
+    await interrupted?.end();
+    const stray = (await placementOf(resuming)!.list()).items.find(({ tenantId }) => tenantId === TENANT);
+    if (stray?.server !== to || stray.move) problems.push(`after the move: ${JSON.stringify(stray)}`);
   }
   ended.abort();
   const longest = Math.max(...(await Promise.all(callers)));
@@ -184,5 +225,6 @@ try {
 } finally {
   await Promise.allSettled(stores.map((store) => store.close()));
   await Promise.all(servers.map((server) => server.stop()));
+  rmSync(folder, { recursive: true });
 }
 process.exit(problems.length > 0 ? 1 : 0);

@@ -31,6 +31,7 @@ const RIGS: Record<string, string[]> = {
   erasure: ['--crashes', '100'],
   damage: ['--rounds', '5'],
   'tail-memory': [],
+  'million-events': [],
   projectors: [],
   'server-fuzz': ['--seconds', '3600'],
   'server-streams': [],

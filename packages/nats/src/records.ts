@@ -242,6 +242,8 @@ export class NatsRecords implements Records {
    * no transactions over several subjects.
    */
   async batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
+    if (writes.every(({ mode, expect }) => mode === 'delete' && expect === undefined))
+      return this.#deleteAll(writes, call);
     const records = await Promise.all(writes.map(({ name }) => this.#find(name, call)));
     const before = records.map((found) => this.#reader.live(found));
     const answered = await Promise.all(writes.map((write, at) => this.#isAnswered(write, records[at]!, call)));
@@ -260,12 +262,19 @@ export class NatsRecords implements Records {
         // Another writer was faster. Stop, because later writes depend on this one.
         if (!outcome.applied) break;
       } catch (error) {
-        // The earlier writes are stored, even if this one is not.
-        throw outcomes.length > 0 && !isTidemarkError(error, 'OUTCOME_UNKNOWN') ? outcomeUnknown(error) : error;
+        throw outcomes.length > 0 ? someWritten(error) : error;
       }
     }
     const applied = outcomes.length === writes.length && outcomes.every((outcome) => outcome.applied);
     return writes.map((_, at) => ({ ...(outcomes[at] ?? { record: null, existed: false }), applied }));
+  }
+
+  /** Deletes records that do not depend on each other. They wait for the server together, not one after the other. */
+  async #deleteAll(deletions: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
+    const settled = await Promise.allSettled(deletions.map((deletion) => this.write(deletion, call)));
+    const failed = settled.find((it) => it.status === 'rejected');
+    if (failed) throw settled.some((it) => it.status === 'fulfilled') ? someWritten(failed.reason) : failed.reason;
+    return settled.map((it) => (it as PromiseFulfilledResult<RecordOutcome>).value);
   }
 
   #find(name: RecordName, call: EngineCall): Promise<Found> {
@@ -402,6 +411,11 @@ export class NatsRecords implements Records {
   stop(): void {
     this.#mirror.stop();
   }
+}
+
+/** Returns the error of a batch of which some writes are stored and others failed. */
+function someWritten(error: unknown): unknown {
+  return isTidemarkError(error, 'OUTCOME_UNKNOWN') ? error : outcomeUnknown(error);
 }
 
 /** Ignores the failure: the write itself is stored, and the next version removes the parts. */

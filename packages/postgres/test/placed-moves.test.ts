@@ -120,6 +120,32 @@ async function fill(store: Store) {
 }
 
 describe.skipIf(WITHOUT_POSTGRES)('Moves of tenants', () => {
+  it.each([
+    [
+      'each stay left events, and nothing else moves the cursors on',
+      ['', 'north', '', 'main', '', 'south', '', 'main', ''],
+    ],
+    ['some stays left none', ['north', 'south', '', 'north', 'main', '']],
+  ])('keeps the order of a run for a new reader after %s', async (_, steps) => {
+    const { store } = await placed();
+    const eventIds: string[] = [];
+    await placementOf(store)!.place(TENANT, 'main');
+    for (const to of steps) {
+      if (to !== '') await placementOf(store)!.move(TENANT, to, QUICK);
+      else eventIds.push((await store.runs.appendEvent({ ...runEvent('run'), tenantId: TENANT })).eventId);
+    }
+    for (const limit of [1, 2, 100]) {
+      const items: FeedItem[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const page = await store.runs.feedPage({ limit, ...(cursor === undefined ? {} : { cursor }) });
+        if (page.items.length === 0) break;
+        items.push(...page.items);
+        cursor = page.next;
+      }
+      expectWhole(items, eventIds);
+    }
+  });
+
   it(
     'loses and doubles nothing while others write, for readers with old and new cursors',
     async () => {

@@ -35,20 +35,36 @@ import { keepRequests, lookAt, type MadeChange, recordIn, requestsIn, takeSteps 
 import { fieldSum, recordStart } from './records/sums.ts';
 import { RecordWatcher } from './records/watch.ts';
 import { eraseAnswers, removeOldAnswers } from './requests.ts';
-import { bySize, distinctSql, paddedKeys, placeholders, removeInSteps } from './statements.ts';
+import { byPart, bySize, distinctSql, paddedKeys, placeholders, removeInSteps } from './statements.ts';
 import { integerOf, type SqlInteger } from './values.ts';
 
 const REMOVE_AT_ONCE = 100;
 
 /** Selects the fields of the records that `from` selects. */
-const fieldsOf = (from: string, direction: 'ASC' | 'DESC' = 'ASC') => `
+const fieldsOf = (from: string, direction: Direction = 'ASC') => `
   SELECT record.key, record.revision, record.expires_at, record.sum, ${NOW_IF_EXPIRING}, kv_field.field, kv_field.value
     FROM (SELECT tenant_id, key, revision, expires_at, sum FROM @kv_records WHERE ${from}) AS record
     LEFT JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
    ORDER BY record.key ${direction}`;
 
-/** Selects the records of a scan that reads no fields. */
-const KEYS = `SELECT key, revision, expires_at, ${NOW_IF_EXPIRING} FROM @kv_records WHERE `;
+type Direction = 'ASC' | 'DESC';
+
+const scanned = (within: string, direction: Direction) =>
+  `tenant_id = ? AND ${within} AND ${IS_LIVE} ORDER BY key ${direction} LIMIT ?`;
+
+const fieldScan = (direction: Direction) => byPart((within: string) => fieldsOf(scanned(within, direction), direction));
+
+const keyScan = (direction: Direction) =>
+  byPart(
+    (within: string) =>
+      `SELECT key, revision, expires_at, ${NOW_IF_EXPIRING} FROM @kv_records WHERE ${scanned(within, direction)}`,
+  );
+
+/** Select the records of a scan by the condition on their keys, with and without fields. */
+const SCANS = {
+  fields: { ASC: fieldScan('ASC'), DESC: fieldScan('DESC') },
+  keys: { ASC: keyScan('ASC'), DESC: keyScan('DESC') },
+};
 
 const fieldsOfKeys = bySize((keys) => fieldsOf(`tenant_id = ? AND key IN (${placeholders(keys, '?')}) AND ${IS_LIVE}`));
 
@@ -225,10 +241,9 @@ class RecordTables implements SqlRecords {
   async scan(_space: RecordSpace, tenantId: string, range: ScanRange, call: EngineCall): Promise<ScannedRecord[]> {
     const within = rangeWithin('key', boundsOf(range));
     const direction = range.reverse ? 'DESC' : 'ASC';
-    const from = `tenant_id = ? AND ${within.sql} AND ${IS_LIVE} ORDER BY key ${direction} LIMIT ?`;
     const params = [tenantId, ...within.params, range.limit];
-    if (range.keysOnly) return keysOf(await this.#db.read<KeyRow>(KEYS + from, params, call));
-    return gatherRecords(tenantId, await this.#db.read<FieldRow>(fieldsOf(from, direction), params, call));
+    if (range.keysOnly) return keysOf(await this.#db.read<KeyRow>(SCANS.keys[direction](within.sql), params, call));
+    return gatherRecords(tenantId, await this.#db.read<FieldRow>(SCANS.fields[direction](within.sql), params, call));
   }
 
   async damagedFields(

@@ -20,12 +20,17 @@ export function placeholders(rows: number, row: string): string {
 
 /** Caches the text of a statement per number of rows, because building and hashing it costs a microsecond. */
 export function bySize(text: (size: number) => string): (size: number) => string {
-  const texts = new Map<number, string>();
-  return (size) => {
-    let known = texts.get(size);
+  return byPart(text);
+}
+
+/** Caches the text of a statement per variable part. There must be few such parts. */
+export function byPart<Part extends string | number>(text: (part: Part) => string): (part: Part) => string {
+  const texts = new Map<Part, string>();
+  return (part) => {
+    let known = texts.get(part);
     if (known === undefined) {
-      known = text(size);
-      texts.set(size, known);
+      known = text(part);
+      texts.set(part, known);
     }
     return known;
   };

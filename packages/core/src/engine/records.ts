@@ -195,7 +195,7 @@ export interface Records {
   /**
    * Performs several writes on records of one tenant in one step, all or none. Returns the outcome of each; `applied`
    * is the same for all. Engines without such a step check the conditions first, apply the writes one by one, and stop
-   * at the first that does not apply.
+   * at the first that does not apply. They may apply deletions without conditions in any order.
    */
   batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]>;
   /**

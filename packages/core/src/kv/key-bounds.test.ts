@@ -39,7 +39,7 @@ describe.each([false, true])('a scan with reverse %s', (reverse) => {
 
 it('ends a prefix before the next code point, leaving out surrogates', () => {
   const highOf = (prefix: string) => boundsOf({ prefix, after: null }).high;
-  expect(['', 'a', 'a\ud7ff', '\ue000', '\u{10ffff}', 'a\u{10ffff}', '\u{10fffe}'].map(highOf)).toEqual([
-    ...[null, 'b', 'a\ue000', '\ue001', null, 'b', '\u{10ffff}'],
+  expect(['', 'a', 'a\ud7fe', 'a\ud7ff', '\ue000', '\u{10ffff}', 'a\u{10ffff}', '\u{10fffe}'].map(highOf)).toEqual([
+    ...[null, 'b', 'a\ud7ff', 'a\ue000', '\ue001', null, 'b', '\u{10ffff}'],
   ]);
 });

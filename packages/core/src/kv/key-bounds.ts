@@ -43,6 +43,9 @@ export function* keysWithin(
  * Returns the lowest text above all that start with the prefix, or `null` if there is none. UTF-8 sorts by code points.
  */
 function endOfPrefix(prefix: string): string | null {
+  const lastUnit = prefix.charCodeAt(prefix.length - 1);
+  // Almost every prefix ends like this, and dividing it into code points costs as much as the rest of a short scan.
+  if (lastUnit < 0xd7ff) return prefix.slice(0, -1) + String.fromCharCode(lastUnit + 1);
   const points = Array.from(prefix, (character) => character.codePointAt(0)!);
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     if (last === 0x10ffff) continue;

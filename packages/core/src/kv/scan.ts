@@ -24,14 +24,20 @@ export interface ScanPlan {
   keysOnly: boolean;
 }
 
-type ScanInput = KvKeyRange & Pick<KvScanOptions, 'reverse' | 'keysOnly'> & { filter?: ScanFilter };
+type ScanInput = KvKeyRange & Pick<KvScanOptions, 'reverse' | 'keysOnly'>;
 
-export function planScan(prefix: string, options: ScanInput, fieldBytes: number): ScanPlan {
-  const filter = checkFilter(options.filter, fieldBytes);
-  const keysOnly = checkOptionalBoolean(options.keysOnly, 'keysOnly');
-  const range = { prefix: checkPrefix(prefix, 'prefix'), ...checkKeyRange(options) };
-  const reverse = checkOptionalBoolean(options.reverse, 'reverse');
-  return { range: { ...range, reverse, keysOnly: keysOnly && filter.predicates.length === 0 }, filter, keysOnly };
+export function planScan(
+  prefix: string,
+  filter: ScanFilter | undefined,
+  options: ScanInput | undefined,
+  fieldBytes: number,
+): ScanPlan {
+  const checked = checkFilter(filter, fieldBytes);
+  const keysOnly = checkOptionalBoolean(options?.keysOnly, 'keysOnly');
+  const reverse = checkOptionalBoolean(options?.reverse, 'reverse');
+  const isOnlyKeys = keysOnly && checked.predicates.length === 0;
+  const range: ScanPlan['range'] = { prefix: checkPrefix(prefix, 'prefix'), reverse, keysOnly: isOnlyKeys };
+  return { range: options ? Object.assign(range, checkKeyRange(options)) : range, filter: checked, keysOnly };
 }
 
 /** Reads a scan in steps. */
@@ -68,6 +74,7 @@ export class ScanReader {
     this.#ended = rows.length < limit;
     this.#after = rows.at(-1)?.key ?? this.#after;
     this.#last = limit;
+    if (this.#ended) return rows;
     const bytes = rows.reduce((sum, row) => sum + bytesOf(row), 0);
     this.#mostByBytes = Math.max(1, Math.floor((STEP_BYTES * rows.length) / Math.max(1, bytes)));
     return rows;

@@ -278,7 +278,7 @@ export class Kv implements KvStore {
   }
 
   async *scan(prefix: string, filter?: ScanFilter, options?: KvScanOptions): AsyncIterable<KvEntry> {
-    const plan = planScan(prefix, { ...options, filter }, this.#context.limits.fieldBytes);
+    const plan = planScan(prefix, filter, options, this.#context.limits.fieldBytes);
     const reader = new ScanReader(this.#records, this.#tenantId, plan);
     const { maxResults } = plan.filter;
     let matches = 0;
@@ -297,7 +297,7 @@ export class Kv implements KvStore {
   }
 
   async scanPage(prefix: string, options?: KvScanPageOptions): Promise<Page<KvEntry>> {
-    const plan = planScan(prefix, { ...options }, this.#context.limits.fieldBytes);
+    const plan = planScan(prefix, options?.filter, options, this.#context.limits.fieldBytes);
     const limit = checkLimit(options?.limit, 100, 1_000);
     const position = positionOf(options?.cursor, plan.range.reverse === true);
     return this.#context.read(options, (call) => this.#readPage(plan, limit, position, call));
@@ -335,7 +335,8 @@ export class Kv implements KvStore {
   }
 
   async count(prefix: string, options?: KvCountOptions): Promise<KvCount> {
-    const plan = planScan(prefix, { ...options, keysOnly: true, reverse: false }, this.#context.limits.fieldBytes);
+    const every = { ...options, keysOnly: true, reverse: false };
+    const plan = planScan(prefix, options?.filter, every, this.#context.limits.fieldBytes);
     const reader = new ScanReader(this.#records, this.#tenantId, plan);
     return this.#context.read(options, (call) => countMatches(reader, plan, call));
   }

@@ -141,8 +141,8 @@ export class MemoryRecords implements Records {
     for (const key of keysWithin(table.keys, boundsOf(range), range.reverse)) {
       const row = table.rows.get(key)!;
       if (this.#isExpired(row)) continue;
-      const record = this.#copy(row);
-      found.push(range.keysOnly ? { key, ...record, fields: NO_FIELDS } : { key, ...record });
+      const fields = range.keysOnly ? NO_FIELDS : new Map(row.fields);
+      found.push({ key, fields, revision: row.revision, ttlMs: this.#ttlOf(row) });
       if (found.length === range.limit) break;
     }
     return found;
@@ -260,8 +260,11 @@ export class MemoryRecords implements Records {
   }
 
   #copy(row: Row, brief = false): StoredRecord {
-    const ttlMs = row.expiresAt === null ? null : row.expiresAt - this.#context.clock();
-    return { fields: brief ? NO_FIELDS : new Map(row.fields), revision: row.revision, ttlMs };
+    return { fields: brief ? NO_FIELDS : new Map(row.fields), revision: row.revision, ttlMs: this.#ttlOf(row) };
+  }
+
+  #ttlOf({ expiresAt }: Row): number | null {
+    return expiresAt === null ? null : expiresAt - this.#context.clock();
   }
 
   #table(space: RecordSpace, tenantId: string): Table {

@@ -97,8 +97,11 @@ export class MergedFeed {
         : await this.#pageWithCopies(member, after, ahead, moves, limit, call, notices);
     if (barrier === null) return page;
     const allowed = page.entries.filter(({ cursor }) => comparePositions(positionOf(cursor), barrier) < 0);
-    if (allowed.length === page.entries.length) return page;
-    return { entries: allowed, isEnd: true, readTo: null };
+    const isWithin = page.readTo === null || comparePositions(positionOf(page.readTo), barrier) <= 0;
+    if (allowed.length === page.entries.length && isWithin) return page;
+    // Not beyond the barrier, even if nothing follows it here: another server may wait for this one to have passed it.
+    // And up to it, even if something follows: two servers might otherwise wait for one another forever.
+    return { entries: allowed, isEnd: true, readTo: endReached(ahead, barrier, allowed) };
   }
 
   /** Merges a server's own feed with the entries of tenants that have left it, which are on other servers. */
@@ -132,13 +135,7 @@ export class MergedFeed {
     const entries = sorted.filter(isWithin).map(({ entry }) => entry);
     if (entries.length < sorted.length || ends.length > 0)
       return { entries: entries.slice(0, limit), isEnd: false, readTo: null };
-    const passed = ahead
-      .map(({ fromEnd }) => positionOf(fromEnd!))
-      .filter((end) => comparePositions(end, horizon) <= 0);
-    const last = entries.at(-1);
-    const furthest = passed.sort(comparePositions).at(-1);
-    const isFurther = furthest && (!last || comparePositions(furthest, positionOf(last.cursor)) > 0);
-    return { entries, isEnd: true, readTo: isFurther ? cursorOf(furthest) : null };
+    return { entries, isEnd: true, readTo: endReached(ahead, horizon, entries) };
   }
 
   /** A cursor from before the store had several servers is a position on the first one. */
@@ -181,6 +178,18 @@ function barrierOf({ ordinal }: Member, cursors: Cursors, moves: readonly Move[]
     if (barrier === null || comparePositions(start, barrier) < 0) barrier = start;
   }
   return barrier;
+}
+
+/**
+ * Returns where the last move away from a server ended that a page has read past, if that is beyond the page's last
+ * entry. The page contains everything before `readTo`.
+ */
+function endReached(ahead: readonly Move[], readTo: FeedPosition, entries: readonly FeedEntry[]): string | null {
+  const ends = ahead.map(({ fromEnd }) => positionOf(fromEnd!)).filter((end) => comparePositions(end, readTo) <= 0);
+  const furthest = ends.sort(comparePositions).at(-1);
+  const last = entries.at(-1);
+  const isBeyond = furthest && (!last || comparePositions(furthest, positionOf(last.cursor)) > 0);
+  return isBeyond ? cursorOf(furthest) : null;
 }
 
 /** Returns the server of a tenant after all its moves. */

@@ -8,7 +8,11 @@ export const MACROS = [
 ];
 
 const REWRITES: [RegExp, string][] = [
-  [/LATERAL FLATTEN\(INPUT => P\.PAGE\) AS F/g, `LATERAL (SELECT unnest(from_json(P.PAGE, '["JSON"]')) AS VALUE) AS F`],
+  // As one expression: a lateral join of DuckDB repeats the page for each of its rows, which are gigabytes.
+  [
+    /\(SELECT PARSE_JSON\((.+?)\) AS PAGE\) AS P, LATERAL FLATTEN\(INPUT => P\.PAGE\) AS F/g,
+    `(SELECT unnest(from_json(PARSE_JSON($1), '["JSON"]')) AS VALUE) AS F`,
+  ],
   [/GET_PATH\(([A-Z.]+), '([a-z_]+)'\)/g, `json_extract_string($1, '$.$2')`],
   [/\bVARIANT\b/g, 'JSON'],
 ];

@@ -32,6 +32,9 @@ export interface WarehouseOptions {
   stages?: Record<string, string>;
 }
 
+/** DuckDB takes 80 % of the machine's memory by default, which other tests and servers need. */
+const MEMORY = '4GB';
+
 const COPY = /^COPY INTO (\S+) \(NAME, EVENT\)\nFROM \(SELECT '([^']+)', \$1 FROM @(\S+)\)/;
 
 export class Warehouse {
@@ -57,6 +60,8 @@ export class Warehouse {
     const warehouse = new Warehouse(instance, connection, stages);
     for (const statement of [
       `SET TimeZone = 'UTC'`,
+      `SET memory_limit = '${MEMORY}'`,
+      ...(file === ':memory:' ? [] : [`SET temp_directory = '${file}.spilled'`]),
       `ATTACH '${file}' AS ANALYTICS`,
       'CREATE SCHEMA IF NOT EXISTS ANALYTICS.TIDEMARK',
       ...MACROS,

@@ -188,15 +188,18 @@ export const NOTICE_CASES: readonly ConformanceCase[] = [
       const seqs = (found: readonly Item[]) =>
         new Set(found.flatMap((item) => ('event' in item && item.event.runId === kept ? [item.event.runSeq] : [])));
       expectEqual([...seqs(plain)].sort(), [1, 2, 3], 'the reader gets every event');
-      for (const [at, { cursor }] of items.entries()) {
-        const rest = new Set([...seqs(items.slice(0, at + 1)), ...seqs(await pagedFeed(tenant, 0, { cursor }))]);
-        expectEqual([...rest].sort(), [1, 2, 3], 'a reader of events continues after any item');
-      }
+      // Cursors may differ: on several servers they contain positions of servers without these runs.
+      const byOne = await readUntil(tenant, after, isEvent(kept, 3), 1);
+      const withoutCursors = (found: readonly Item[]) => found.map(({ cursor: _, ...item }) => item);
+      expectEqual(withoutCursors(byOne.items), withoutCursors(items), 'small pages have the same items');
+      for (const read of [items, byOne.items])
+        for (const [at, { cursor }] of read.entries()) {
+          const rest = new Set([...seqs(read.slice(0, at + 1)), ...seqs(await pagedFeed(tenant, 0, { cursor }))]);
+          expectEqual([...rest].sort(), [1, 2, 3], 'a reader of events continues after any item');
+        }
       const middle = plain.find(isEvent(kept, 1))!.cursor;
       const { items: later } = await readUntil(tenant, middle, isEvent(kept, 3));
       expect(later.some(isNotice('deleted', gone)), 'a reader of notices continues after any event');
-      const byOne = await readUntil(tenant, after, isEvent(kept, 3), 1);
-      expectEqual(byOne.items, items, 'small pages have the same items and cursors');
       await expectCode('INVALID_ARGUMENT', '`notices` is a boolean', () =>
         tenant.runs.feedPage({ notices: 'yes' as never }),
       );
