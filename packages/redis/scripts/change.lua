@@ -71,8 +71,9 @@ local function carryOut(record, shape, length, exists, clears, wants, isJob, exp
   local existed = meta and 2 or 0
   if not holds or (exists == 1 and not meta) or (exists == 2 and meta) then
     if not meta then return wants == 0 and 0 or { 0, clock(), -1 } end
+    -- Damage to the store's own field is for reads to report.
     local before, expiresAt = match(meta, '^(%d+):?(%d*)')
-    return outcomeOf(8 * before + existed, wants, record, tonumber(expiresAt))
+    return outcomeOf(8 * (before or 0) + existed, wants, record, tonumber(expiresAt))
   end
   local cut = meta and find(meta, '%D')
   if cut and (cut == 1 or (byte(meta, cut) == COLON and (clears == 1 or wants > 0))) then return -1 end
@@ -93,27 +94,31 @@ local function carryOut(record, shape, length, exists, clears, wants, isJob, exp
 end
 
 local replies, count, keyAt, at, last = {}, 0, 1, 1, #ARGV
-while at <= last do
-  local shape, record = ARGV[at], KEYS[keyAt]
-  local length, keys, exists, clears, wants, isJob, expecteds, absents, sets, droppeds, stampeds, places =
-    byte(shape, 1, 12)
-  local expected = at + 1
-  local absent = expected + expecteds
-  local values = absent + absents
-  local set = values + expecteds
-  if wants == 2 then set = set + 1 end
-  local dropped = set + 2 * sets
-  local stamped = dropped + droppeds
-  local placed = stamped + 2 * stampeds
-  at, keyAt, count = placed + 2 * places, keyAt + keys, count + 1
-  if isJob == JOB then
-    replies[count] = attempt(carryOut, record, shape, length, exists, clears, wants, isJob, expected, absent, values, set,
-      dropped, stamped, placed, at)
-  else
-    -- Only the first read and the first write can fail.
+
+local function carryOutRest()
+  while at <= last do
+    local shape, record = ARGV[at], KEYS[keyAt]
+    local length, keys, exists, clears, wants, isJob, expecteds, absents, sets, droppeds, stampeds, places =
+      byte(shape, 1, 12)
+    local expected = at + 1
+    local absent = expected + expecteds
+    local values = absent + absents
+    local set = values + expecteds
+    if wants == 2 then set = set + 1 end
+    local dropped = set + 2 * sets
+    local stamped = dropped + droppeds
+    local placed = stamped + 2 * stampeds
+    at, keyAt, count = placed + 2 * places, keyAt + keys, count + 1
     replies[count] = carryOut(record, shape, length, exists, clears, wants, isJob, expected, absent, values, set,
       dropped, stamped, placed, at)
   end
+end
+
+-- One `attempt` for all steps costs less than one for each. It ends early only when a step fails, and each has a key.
+for _ = 1, #KEYS do
+  local problem = attempt(carryOutRest)
+  if not problem then break end
+  replies[count] = problem
 end
 storeRevisions()
 return replies

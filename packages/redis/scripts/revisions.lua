@@ -8,6 +8,7 @@ local function revisionsOf(tag)
   local known = revisions[tag]
   if not known then
     local last = tonumber(redis.call('GET', tag .. 'revision') or 0)
+    if not last then error('ERR the counter of revisions is not a number', 0) end
     known = { last = last, stored = last }
     revisions[tag] = known
   end
