@@ -31,28 +31,27 @@ export interface Servers {
  */
 export class SingleServer implements Servers {
   readonly #route: Route;
+  /**
+   * Reads use the connection of the writes. On one of their own they would not wait behind `WAIT`, but after a failover they
+   * could stay with the former master while writes go to the new one.
+   */
   readonly reader: Connection;
 
-  private constructor(connection: Connection, reader: Connection) {
+  private constructor(connection: Connection) {
     this.#route = { connection, send: (command) => connection.sendEncoded(command) };
-    this.reader = reader;
+    this.reader = connection;
   }
 
   static async open(settings: Settings): Promise<SingleServer> {
-    const newConnection = () => new Connection(settings.nodes[0]!, settings);
-    const connection = newConnection();
-    // WAIT holds back the commands behind it.
-    const reader = settings.waitReplicas > 0 ? newConnection() : connection;
+    const connection = new Connection(settings.nodes[0]!, settings);
     try {
       await connection.open();
-      if (reader !== connection) await reader.open();
       await refuseCluster(connection);
     } catch (error) {
       connection.close();
-      reader.close();
       throw error;
     }
-    return new SingleServer(connection, reader);
+    return new SingleServer(connection);
   }
 
   async reach<T>(_bucket: number, _call: EngineCall, work: (route: Route) => Promise<T>): Promise<T> {
@@ -66,7 +65,7 @@ export class SingleServer implements Servers {
   }
 
   isWaiting(): boolean {
-    return this.#route.connection.waiting > 0 || this.reader.waiting > 0;
+    return this.reader.waiting > 0;
   }
 
   masters(): readonly Connection[] {
@@ -74,7 +73,6 @@ export class SingleServer implements Servers {
   }
 
   close(): void {
-    this.#route.connection.close();
     this.reader.close();
   }
 }
