@@ -41,6 +41,7 @@ export class Connection {
 
   /** Connects in the background, retrying until it succeeds. */
   openLater(attempt = 0): void {
+    clearTimeout(this.#retry);
     if (this.#closed || this.#opening || this.#session) return;
     this.#connect().then(
       () => {},

@@ -107,6 +107,7 @@ export class ReplyDecoder {
       this.#needed = end + 2;
       return undefined;
     }
+    if (this.#bytes[end] !== CR) throw new ProtocolError(`A value of the server is not ${length} bytes long`);
     this.#at = end + 2;
     return this.#bytes.subarray(from, end);
   }
@@ -145,7 +146,9 @@ export class ReplyDecoder {
         this.#at = at + 2;
         return true;
       }
-      number = number * 10 + byte - ZERO;
+      const digit = byte - ZERO;
+      if (digit < 0 || digit > 9) throw new ProtocolError(`The server sent byte ${byte} where a digit should be`);
+      number = number * 10 + digit;
     }
     return false;
   }

@@ -70,6 +70,8 @@ export class Session {
       // Credentials must not be sent before the certificate was checked.
       await this.#connected(tls ? 'secureConnect' : 'connect');
       await this.#logIn(this.#settings);
+      // What followed the replies to the login may have ended the session.
+      if (this.#end) throw this.#end;
       this.#isOpen = true;
     } catch (error) {
       this.destroy(error as Error);
