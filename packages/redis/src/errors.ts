@@ -32,7 +32,7 @@ export function overloaded(): TidemarkError {
 /** Translates the error of a failed command for the caller. */
 export function translate(error: unknown, kind: 'read' | 'write'): unknown {
   if (isTidemarkError(error)) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const code = replyCode(error);
   if (code !== null) return refusal(code, message, error);
   if (kind === 'write' && !isUnsent(error)) {
@@ -43,6 +43,11 @@ export function translate(error: unknown, kind: 'read' | 'write'): unknown {
     );
   }
   return new TidemarkError('UNAVAILABLE', `Redis cannot be reached right now: ${message}`, { cause: error });
+}
+
+/** The error of a host with several addresses has only a code. */
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message || String((error as NodeJS.ErrnoException).code) : String(error);
 }
 
 function refusal(code: string, message: string, cause: unknown): TidemarkError {
