@@ -1,7 +1,7 @@
 /**
  * One process appends a million events to 10 000 runs, a tenth of them to one run, while it tails that run, follows the
- * feed of all runs and projects every snapshot. What it holds may grow by less than 150 MB, and every reader must see every event once and in
- * order. `--events 1000000`, `--url` any engine.
+ * feed of all runs and projects every snapshot. Its memory may grow by less than 150 MB, and every reader must see every event once and
+ * in order. `--events 1000000`, `--url` any engine.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

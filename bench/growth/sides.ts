@@ -1,5 +1,5 @@
 /**
- * What the growth benchmark measures, on our store: appends, the end of a run, its snapshot, a claimed job and a sweep.
+ * The operations of the growth benchmark on our store: append, read the end of a run, read a snapshot, claim a job and sweep.
  * A bare engine does work of the same kind on as much data.
  */
 import type { Store } from '@tidemark/core';
