@@ -3,13 +3,13 @@
  * requests. All others go through `write.lua` (record-step.ts).
  */
 import type { Fields, RecordOutcome, RecordWrite, StoredRecord } from '@tidemark/core/engine';
-import { type Place, placesAfter } from './job-places.ts';
 import { fieldArguments } from './field-arguments.ts';
+import { type Place, placesAfter } from './job-places.ts';
 import type { Layout, RecordAddress } from './layout.ts';
 import { Encoded } from './protocol/encode.ts';
 import type { Reply } from './protocol/replies.ts';
-import { recordStart, sumOfField } from './record-sums.ts';
 import { bytesOf, jobTypeOfRecord } from './record-step.ts';
+import { recordStart, sumOfField } from './record-sums.ts';
 import { NO_FIELDS, parseRecord } from './stored-record.ts';
 
 /** A limit, because the number of fields, doubled by checksums, is encoded as one ASCII character. */

@@ -7,10 +7,10 @@ import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { sleep } from '@tidemark/core/engine';
 import { Connection } from './connection.ts';
-import type { Encoded } from './protocol/encode.ts';
-import type { Reply } from './protocol/replies.ts';
 import { isRefusedForNow, replyCode } from './errors.ts';
 import type { Address, Settings } from './options.ts';
+import type { Encoded } from './protocol/encode.ts';
+import type { Reply } from './protocol/replies.ts';
 import type { Route, Servers } from './servers.ts';
 
 /** How long a command waits for a server to take over its slot before the command fails. */

@@ -34,9 +34,9 @@ class Question<T> implements Asker {
   }
 
   answer(reply: Reply): void {
-    if (reply instanceof ReplyError) return this.fail(reply);
     try {
-      this.#resolve(this.#decode(reply));
+      if (reply instanceof ReplyError) this.fail(reply);
+      else this.#resolve(this.#decode(reply));
     } catch (error) {
       this.#reject(error);
     }

@@ -7,11 +7,11 @@ import type { DoctorFinding } from '@tidemark/core';
 import type { JournalName, RecordName } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import type { Connection } from './connection.ts';
-import type { Argument } from './protocol/encode.ts';
 import { HEAD, memberOf, parseHead, REWRITES, TOMBSTONE } from './journal.ts';
 import { expiryMember, type Layout } from './layout.ts';
-import { META, parseMeta } from './stored-record.ts';
+import type { Argument } from './protocol/encode.ts';
 import type { Servers } from './servers.ts';
+import { META, parseMeta } from './stored-record.ts';
 
 const check = 'indexes';
 const PAGE = '1000';

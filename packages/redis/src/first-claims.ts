@@ -14,10 +14,10 @@ import { NO_FIELDS, parseRecord } from './stored-record.ts';
 type Reply = readonly [key: Buffer, revision: number, fields: Buffer[]] | number | Error;
 type Replies = [now: number, dueAt: number, isCut: number, fronts: NewFront[], ...Reply[]];
 
-/** With more queues, what is known of them is forgotten. */
+/** With more queues, all of them are forgotten. */
 const MOST_QUEUES = 1_000;
 
-/** What is known of the jobs of one type of a tenant. */
+/** The jobs of one type of a tenant. */
 interface Queue {
   keys: Encoded;
   kinds: ClaimKinds;

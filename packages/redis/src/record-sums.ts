@@ -30,7 +30,7 @@ export function recordStart({ space, tenantId, key }: RecordName): number {
   return sumName(key, sumBeforeKey(space, tenantId));
 }
 
-export function sumBeforeKey(space: string, tenantId: string): number {
+function sumBeforeKey(space: string, tenantId: string): number {
   if (space !== last.space || tenantId !== last.tenantId)
     last = { space, tenantId, sum: sumName(tenantId, sumName(space, 0)) };
   return last.sum;

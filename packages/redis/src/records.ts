@@ -17,10 +17,10 @@ import {
   type ScanRange,
   type StoredRecord,
 } from '@tidemark/core/engine';
-import { type EncodedChange, encodeChange, fitsChange } from './change.ts';
+import { encodeChange, fitsChange } from './change.ts';
 import type { Commands } from './commands.ts';
-import { FirstClaimer } from './first-claims.ts';
 import { fieldArguments } from './field-arguments.ts';
+import { FirstClaimer } from './first-claims.ts';
 import type { Hints } from './hints.ts';
 import { expiryMember, type Layout, recordOfMember } from './layout.ts';
 import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, rangeWithin } from './lexical.ts';

@@ -2,10 +2,10 @@
 import { invalidArgument } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { Connection } from './connection.ts';
-import type { Encoded } from './protocol/encode.ts';
-import type { Reply } from './protocol/replies.ts';
 import { replyCode } from './errors.ts';
 import type { Settings } from './options.ts';
+import type { Encoded } from './protocol/encode.ts';
+import type { Reply } from './protocol/replies.ts';
 
 /** A route to a bucket. */
 export interface Route {

@@ -51,7 +51,7 @@ export function parseRecord(name: RecordName, flat: readonly Buffer[]): ParsedRe
     const of = flat[at]!.toString('utf8', 1);
     const value = fields.get(of);
     if (value === undefined || !matchesSum(start, of, value, flat[at + 1]!)) damaged = added(damaged, of);
-    else bare = bare && bare.filter((it) => it !== of);
+    else if (bare) bare = bare.filter((it) => it !== of);
   }
   if (bare) damaged = [...(damaged ?? []), ...strayCompanions(start, fields, bare)];
   for (const of of damaged ?? []) fields.delete(of);

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { recordStart, sumOfField } from './record-sums.ts';
 import { sumShift } from './sum-shifts.ts';
 
-/** What `claim-first.lua` does with a stored checksum. */
+/** Computes a checksum from a stored one as `claim-first.lua` does. */
 function shifted(stored: string, { table, constant }: ReturnType<typeof sumShift>): string {
   const results = Buffer.from(table, 'latin1');
   const sum = Number.parseInt(stored, 36);

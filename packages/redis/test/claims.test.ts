@@ -194,7 +194,7 @@ describe.skipIf(WITHOUT_REDIS)('a claim that remembers the first jobs of each bu
     }
   });
 
-  it('stays true beside changes of this process that are no jobs', async () => {
+  it('stays true beside changes of this process to other records', async () => {
     const [store, other] = await twoStores(1);
     // Jobs of the same millisecond are claimed by id.
     for (let n = 0; n < 40; n++) await store.jobs.enqueue({ taskType: TYPE, taskId: `old-${n}`, priority: -n });

@@ -146,7 +146,9 @@ describe.skipIf(WITHOUT_REDIS)('a connection', () => {
     expect((await store.runs.fetchEvents('r')).map(({ idempotencyKey }) => idempotencyKey)).toEqual(keys);
   });
 
-  it('that listens is opened again when it was lost, and changes in between are seen', { timeout: 20_000 }, async () => {
+  it('that listens is opened again when it was lost, and changes in between are seen', {
+    timeout: 20_000,
+  }, async () => {
     const server = await startOwnServer('redis');
     onTestFinished(() => server.stop());
     const [client, prefix] = [await clientOf(server.url), newPrefix()];
@@ -163,7 +165,9 @@ describe.skipIf(WITHOUT_REDIS)('a connection', () => {
     expect(Number(await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'pubsub']))).toBeGreaterThan(0);
     expect(await keyAfter(() => other.kv.put('b', { v: 1 }))).toBe('b');
     const channel = `${prefix}:hints`;
-    await expect.poll(() => client.sendCommand(['PUBSUB', 'NUMSUB', channel]), { timeout: 10_000 }).toEqual([channel, 1]);
+    await expect
+      .poll(() => client.sendCommand(['PUBSUB', 'NUMSUB', channel]), { timeout: 10_000 })
+      .toEqual([channel, 1]);
     expect(await keyAfter(() => other.kv.put('c', { v: 1 }))).toBe('c');
   });
 });

@@ -194,7 +194,7 @@ describe.skipIf(WITHOUT_REDIS)('a server that refuses', () => {
   });
 });
 
-describe.skipIf(WITHOUT_REDIS)('a counter of revisions that is no number', () => {
+describe.skipIf(WITHOUT_REDIS)('a damaged counter of revisions', () => {
   it('fails the calls of its bucket, and no other bucket uses a revision twice', async () => {
     const prefix = newPrefix();
     const store = await openStore(sharedServer(), { prefix, buckets: 2 });

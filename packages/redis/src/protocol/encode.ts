@@ -31,7 +31,7 @@ export class Encoded {
   /** How many arguments there are. */
   count = 0;
   bytes = 0;
-  /** What follows the last of `#pieces`. */
+  /** The text after the last of `#pieces`. */
   #text = '';
   #pieces: Argument[] | null = null;
 

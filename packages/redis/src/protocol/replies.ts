@@ -123,7 +123,10 @@ export class ReplyDecoder {
     let done = value;
     for (;;) {
       const list = this.#open.at(-1);
-      if (!list) return this.#onReply(done);
+      if (!list) {
+        this.#onReply(done);
+        return;
+      }
       list.items[list.filled++] = done;
       if (list.filled < list.items.length) return;
       this.#open.pop();

@@ -70,7 +70,7 @@ export class Session {
       // Credentials must not be sent before the certificate was checked.
       await this.#connected(tls ? 'secureConnect' : 'connect');
       await this.#logIn(this.#settings);
-      // What followed the replies to the login may have ended the session.
+      // The session may have ended since, if the server sent more than the replies to the login.
       if (this.#end) throw this.#end;
       this.#isOpen = true;
     } catch (error) {
@@ -113,7 +113,10 @@ export class Session {
 
   /** Sends a command. */
   ask(command: Encoded, asker: Asker): void {
-    if (this.#end) return asker.fail(new OfflineError());
+    if (this.#end) {
+      asker.fail(new OfflineError());
+      return;
+    }
     if (this.waiting === 0) this.heardAt = performance.now();
     this.#askers.push(asker);
     command.endCommand(this.#unsent);
@@ -154,7 +157,10 @@ export class Session {
 
   #onReply(reply: Reply): void {
     const { onMessage } = this.#events;
-    if (onMessage && Array.isArray(reply) && String(reply[0]) === 'message') return onMessage(reply[2] as Buffer);
+    if (onMessage && Array.isArray(reply) && String(reply[0]) === 'message') {
+      onMessage(reply[2] as Buffer);
+      return;
+    }
     const asker = this.#askers[this.#first];
     if (!asker) throw new Error('The server sent a reply that no command is waiting for');
     this.#askers[this.#first++] = undefined;
