@@ -179,7 +179,12 @@ describe.skipIf(WITHOUT_REDIS)('a claim that remembers the first jobs of each bu
 
   it('finds delayed jobs from the moment they are due', async () => {
     const [store, other] = await twoStores();
-    for (let n = 0; n < 40; n++) await store.jobs.enqueue({ taskType: TYPE, taskId: `plain-${n}` });
+    // More than can be claimed before the delayed one is due.
+    const refill = (name: string) =>
+      Promise.all(
+        Array.from({ length: 500 }, (_, at) => store.jobs.enqueue({ taskType: TYPE, taskId: `plain-${name}-${at}` })),
+      );
+    await refill('first');
     for (let n = 0; n < 5; n++) {
       expect(await claimOf(store)).toMatch(/^plain-/);
       const taskId = `due-${n}`;
@@ -190,7 +195,7 @@ describe.skipIf(WITHOUT_REDIS)('a claim that remembers the first jobs of each bu
       // The first claim at or after that time gets it, unless it came first because nothing else was ready.
       expect(claimed?.taskId).toBe(taskId);
       expect(claimed!.job.updatedAt).toBeGreaterThanOrEqual(job.runAt!);
-      for (let more = 0; more < 20; more++) await store.jobs.enqueue({ taskType: TYPE, taskId: `plain-${n}-${more}` });
+      await refill(String(n));
     }
   });
 
