@@ -31,7 +31,7 @@ export default defineConfig({
     // Much of the time is spent waiting for disks and servers: two at once also on a machine of two cores.
     maxWorkers: 2,
     execArgv: [`--conditions=${SOURCE}`, '--disable-warning=ExperimentalWarning'],
-    // Generous, as a machine may have other things to do: no test is here to say how fast something is.
+    // Generous, because the machine may be busy and no test measures speed.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },

@@ -49,8 +49,8 @@ async function jobsFor(units: number, workers: number): Promise<() => Promise<un
 }
 
 /**
- * Prepares a round of a workload and returns the function to measure. `serve` has none, because its callers are in the
- * parent.
+ * Prepares a round of a workload and returns the function to measure. `serve` has no such function, because its callers
+ * are in the parent.
  */
 const WORKLOADS: Record<string, (units: number) => Promise<() => Promise<unknown>>> = {
   async append(units) {

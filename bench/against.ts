@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- against REV`: CPU per operation of this tree against another revision, in alternating rounds of the
- * same work. Wall time depends on the disk and on other processes; CPU time of the process shows whether a change made
- * it slower. `--rounds 10 --only append,post --engines memory,sqlite,postgres,redis,nats`. `--tree DIR` uses an
+ * same work. Wall time depends on the disk and on other processes. The CPU time of the process shows whether a change
+ * made it slower. `--rounds 10 --only append,post --engines memory,sqlite,postgres,redis,nats`. `--tree DIR` uses an
  * existing, installed checkout of the other revision.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -62,7 +62,7 @@ class Side {
     return side;
   }
 
-  /** Returns the microseconds of CPU that `units` operations took, or for 0 those of the process so far. */
+  /** Returns the microseconds of CPU that `units` operations took. For 0, returns the total of the process so far. */
   async cpuOf(units: number): Promise<number> {
     this.#child.stdin!.write(`${units}\n`);
     return (await this.#answer<{ cpuUs: number }>()).cpuUs;

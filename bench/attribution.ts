@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- attribution [memory] [sqlite] [postgres] [redis] [nats] [http]`: microseconds of CPU per operation by
- * stage, from V8's CPU profile of this process, and the CPU of the server's processes from `/proc`. The stages of a
- * profile are shares: their sum is scaled to the CPU that the process really used. `--only append,set` and `--seconds 5`.
+ * `npm run bench -- attribution [memory] [sqlite] [postgres] [redis] [nats] [http]`: microseconds of CPU per operation
+ * by stage, from V8's CPU profile of this process, and the CPU of the server's processes from `/proc`. A profile only
+ * shows the share of each stage, so the shares are scaled to the CPU that the process really used. `--only append,set`
+ * and `--seconds 5`.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,7 +29,7 @@ const WARM_MS = 1_500;
 
 interface Target {
   store: Store;
-  /** The first process of the server, if there is one. */
+  /** The first process of the server. Absent for engines without a server. */
   pid?: number;
   close(): Promise<unknown>;
 }
@@ -58,7 +59,7 @@ const keyOf = (index: number) => `state.${(index * 7_919) % KEYS}`;
 
 let jobs = 0;
 
-/** Each prepares a batch of operations, and returns the function to measure. */
+/** Each function prepares a batch of operations, and returns the function to measure. */
 const OPERATIONS: Record<string, (store: Store) => Promise<() => Promise<number>>> = {
   async append(store) {
     const events = makeEvents(BATCH, (index) => `run-${index % RUNS}`);
@@ -93,7 +94,7 @@ async function openTarget(engine: string): Promise<Target> {
   return { store, pid: server.started!.pid, close: () => store.close().finally(() => server.stop()) };
 }
 
-/** A server on a store in memory, in a process of its own. */
+/** A server on a memory store, in a separate process. */
 async function openOverHttp(): Promise<Target> {
   const args = [...SOURCE_FLAGS, join(import.meta.dirname, 'server-child.ts'), 'memory'];
   const child: ChildProcess = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -108,7 +109,7 @@ async function openOverHttp(): Promise<Target> {
 
 const nowUs = () => Number(process.hrtime.bigint() / 1_000n);
 
-/** Repeats batches for some time and returns what they cost. */
+/** Repeats batches for some time and returns their cost. */
 async function measure(engine: string, operation: string, { store, pid }: Target, ms: number): Promise<Cost> {
   const prepare = () => OPERATIONS[operation]!(store);
   for (const until = performance.now() + WARM_MS; performance.now() < until; ) await (await prepare())();
@@ -180,7 +181,9 @@ async function measureEngine(engine: string, { only, seconds }: Choice): Promise
   return costs;
 }
 
-/** Measures an engine in a process of its own, because a heap that another engine has filled makes collections dearer. */
+/**
+ * Measures an engine in a separate process: in a heap that another engine has filled, garbage collection takes longer.
+ */
 async function inOwnProcess(engine: string, { only, seconds }: Choice): Promise<Cost[]> {
   const script = [join(import.meta.dirname, 'run.ts'), 'attribution', engine, '--only', only, '--seconds', seconds];
   const child = spawn(process.execPath, [...SOURCE_FLAGS, ...script], { stdio: ['ignore', 'ignore', 'inherit'] });

@@ -1,4 +1,4 @@
-/** The cost of a codec for an event that is appended and read, against the same memory store without one. */
+/** The cost of a codec when events are appended and read, compared with the same memory store without a codec. */
 import { randomBytes } from 'node:crypto';
 import {
   composeCodecs,

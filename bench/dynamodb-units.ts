@@ -6,7 +6,7 @@ import { atMost, type Figure } from './measure.ts';
 
 const CALLERS = 64;
 const FEW_RUNS = 1_000;
-/** Appends measured at each size, to runs that exist and as the first ones of new runs. */
+/** The number of appends measured at each size, to existing runs and as the first appends of new runs. */
 const MEASURED = 50;
 
 interface Units {
@@ -14,7 +14,7 @@ interface Units {
   first: number;
 }
 
-/** Returns how many times as many units appends take with `most` runs as with a thousand. */
+/** Returns the units of appends with `most` runs as a multiple of the units with a thousand runs. */
 export async function measureUnits(url: string, most: number, report: (line: string) => void): Promise<Figure[]> {
   let units = 0;
   const store = await openMetered({ url, prefix: 'bench-units', timeoutMs: 60_000 }, (operation, count) => {

@@ -1,6 +1,6 @@
 /**
- * DynamoDB: our store against a bare `TransactWriteItems` of the same items, sent by the AWS SDK to the same emulator.
- * The emulator takes part of both cores, so the CPU of this process per append is reported too.
+ * DynamoDB: our store compared with a bare `TransactWriteItems` of the same items, sent by the AWS SDK to the same
+ * emulator. The emulator takes part of both cores, so the CPU of this process per append is reported too.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import {
@@ -16,7 +16,7 @@ import { appendAll, makeEvents, type WholeEvent } from './events.ts';
 import { atLeast, atMost, compareRates, type Figure, median } from './measure.ts';
 
 const CALLERS = 32;
-/** So many that no run gets more events than its head has keys of. */
+/** Enough runs that none of them gets more events than its head can hold keys. */
 const RUNS = 2_000;
 const ROUND = 1_600;
 const ROUNDS = 9;
@@ -33,7 +33,7 @@ interface BareHead {
   last: Promise<void>;
 }
 
-/** Appends events by the transactions that the store sends, without chain, codec, validation and outcomes. */
+/** Appends events with the same transactions as the store, but without chain, codec, validation and outcomes. */
 class BareWriter {
   readonly #client: DynamoDBClient;
   readonly #heads = new Map<string, BareHead>();

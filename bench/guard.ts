@@ -1,8 +1,9 @@
 /**
- * `npm run bench -- guard`: measures a short set of scenarios and names those that became more than 5 % slower than the
- * accepted figures in `bench/accepted.json`. It compares ratios to work of the same kind without Tidemark, measured in
- * alternating rounds, and CPU per operation divided by the CPU of that work, so that a faster or slower machine does not
- * count. `--accept` replaces the accepted figures. `--only redis,sqlite` limits the engines, `--rounds 7` the rounds.
+ * `npm run bench -- guard`: measures a short set of scenarios and names the scenarios that became more than 5 % slower
+ * than the accepted figures in `bench/accepted.json`. It compares ratios to work of the same kind without Tidemark,
+ * measured in alternating rounds, and CPU per operation divided by the CPU of that work, so that a faster or slower
+ * machine does not count. `--accept` replaces the accepted figures. `--only redis,sqlite` limits the engines,
+ * `--rounds 7` the rounds.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,13 +18,13 @@ import { median } from './measure.ts';
 const ACCEPTED = new URL('./accepted.json', import.meta.url);
 const TOLERANCE = 0.05;
 /** A scenario that seems slower is measured again before it is reported. */
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 /** The figures of a scenario. */
 interface GuardFigure {
-  /** Our rate divided by that of the work without Tidemark. */
+  /** Our rate divided by the rate of the work without Tidemark. */
   rate: number;
-  /** Our CPU per operation divided by that of the work without Tidemark. */
+  /** Our CPU per operation divided by the CPU of the work without Tidemark. */
   cpu: number;
   /** Our CPU per operation in microseconds, for reading; it depends on the machine. */
   cpuUs: number;
@@ -102,7 +103,7 @@ function printRow(name: string, now: GuardFigure, before: GuardFigure | undefine
   );
 }
 
-/** Measures every scenario of an engine, and those again that seem slower. */
+/** Measures every scenario of an engine. Measures scenarios that seem slower again. */
 async function measureEngine(
   engine: string,
   rounds: number,
@@ -115,7 +116,7 @@ async function measureEngine(
       const name = `${engine}: ${scenario}`;
       const before = accepted?.figures[name];
       let now = await measure(guarded, rounds);
-      for (let tries = 1; before && tries < MOST_TRIES && slowerThan(name, before, now).length > 0; tries++)
+      for (let tries = 1; before && tries < MAX_TRIES && slowerThan(name, before, now).length > 0; tries++)
         now = bestOf(now, await measure(guarded, rounds));
       printRow(name, now, before);
       figures[name] = now;
@@ -127,8 +128,8 @@ async function measureEngine(
 }
 
 /**
- * Measures an engine in a process of its own, because the heap that another engine leaves behind makes collections
- * dearer, and the figures would depend on `--only`.
+ * Measures an engine in a separate process. In a heap that another engine has filled, garbage collection takes longer,
+ * and the figures would depend on `--only`.
  */
 async function inOwnProcess(engine: string, args: readonly string[]): Promise<Record<string, GuardFigure>> {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-guard-'));

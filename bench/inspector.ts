@@ -109,8 +109,8 @@ interface TraceEvent {
 }
 
 /**
- * Returns the milliseconds of each task of the page's own thread that took at least one. Shorter ones are not
- * noticeable.
+ * Returns the duration of each task of the page's own thread, in milliseconds. Tasks under a millisecond are not
+ * noticeable and are left out.
  */
 function tasksOf(events: readonly TraceEvent[]): number[] {
   const isMain = (it: TraceEvent) => it.name === 'thread_name' && it.args?.name === 'CrRendererMain';

@@ -17,7 +17,7 @@ const AT_ONCE = 200;
 export const JOB_TYPE = 'bench';
 export const jobKey = (taskId: string) => `gbe.state.tasks.${JOB_TYPE}.${taskId}`;
 
-/** Jobs as in a real queue: most have ended, some wait, some are being worked on. */
+/** Jobs as in a real queue: most have ended, some are waiting, some are in progress. */
 function otherJob(index: number): Record<string, string | number> {
   const now = Date.now();
   const state = ['pending', 'running', 'failed', 'cancelled'][index % 40] ?? 'completed';
@@ -35,14 +35,14 @@ export async function fillJobs(store: Pick<Store, 'kv'>, count: number, report: 
   }
 }
 
-/** Returns the milliseconds of one sweep that sends all stuck jobs back. */
+/** Returns the duration in milliseconds of one sweep, which returns all stuck jobs to the queue. */
 async function sweepOnce(store: Pick<Store, 'kv' | 'jobs'>): Promise<number> {
   const stuck = Array.from({ length: STUCK }, (_, index) => jobKey(`stuck-${index}`));
   const lapsed = { state: 'claimed', worker: 'eve', created_at: 1, updated_at: Date.now(), timeout_at: 1 };
   await Promise.all(stuck.map((it) => store.kv.put(it, lapsed)));
   const { durationMs, types } = await createSweeper({ store, threshold: '1d', limit: 1_000 }).run();
   if (types[JOB_TYPE]?.requeued !== STUCK)
-    throw new Error(`A sweep sent ${types[JOB_TYPE]?.requeued} of ${STUCK} jobs back`);
+    throw new Error(`A sweep returned ${types[JOB_TYPE]?.requeued} of ${STUCK} jobs to the queue`);
   await Promise.all(stuck.map((it) => store.kv.delete(it)));
   return durationMs;
 }

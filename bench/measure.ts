@@ -8,7 +8,7 @@ export interface Figure {
   unit: string;
   ours: number;
   raw: number;
-  /** ours / raw for rates; the growth of ours over that of raw for growth. */
+  /** For rates, ours / raw. For growth, our growth divided by that of the bare driver. */
   ratio: number;
   /** The limit of the ratio. */
   wanted: string;
@@ -25,7 +25,7 @@ const WARM_MS = 3_000;
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Units per second of each. The ratio is that of adjacent rounds, which a noisy machine affects equally. */
+/** Units per second of each side. The ratio is taken between adjacent rounds, which a noisy machine affects equally. */
 export interface Rates {
   ours: number;
   raw: number;

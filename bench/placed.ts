@@ -1,7 +1,7 @@
 /**
  * PostgreSQL: the CPU of our process per event when tenants are on one, two and four servers. Each caller works for the
- * tenants of one server, and every server has as many callers. Callers that are spread over more servers form smaller
- * groups, which would cost more per event without any placement.
+ * tenants of one server, and every server has the same number of callers. With a fixed total, each server would have
+ * fewer callers and thus smaller groups, which cost more per event for reasons that have nothing to do with placement.
  */
 import { cpuUsage } from 'node:process';
 import type { Store } from '@tidemark/core';
@@ -15,7 +15,7 @@ const TENANTS = 64;
 const CALLERS_PER_SERVER = 64;
 const ROUND = 12_800;
 const ROUNDS = 7;
-/** CPU per event with several servers, compared with one. */
+/** The highest CPU per event with several servers, as a multiple of the CPU with one server. */
 const LIMIT = 1.1;
 const PAGE = 1_000;
 
@@ -107,7 +107,7 @@ function nameOf(server: number): string {
   return server === 0 ? 'main' : `server-${server + 1}`;
 }
 
-/** Opens a store with a schema of its own. One server is opened without `servers`. */
+/** Opens a store with its own schema. A single server is opened without the option `servers`. */
 function openOn([url, ...others]: string[], count: number): Promise<Store> {
   const options: PostgresOptions = { url: url!, schema: `placed_${count}` };
   if (others.length === 0) return postgresStore(options);

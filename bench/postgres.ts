@@ -131,7 +131,7 @@ function appendRates({ ours, raw }: Pair, runOf: (index: number) => string, roun
   );
 }
 
-/** Measures new events, and the same with every twentieth a duplicate: our store against itself. */
+/** Compares our store with itself: only new events, and the same with every twentieth event a duplicate. */
 async function duplicateRates({ ours }: Pair, runOf: (index: number) => string) {
   const append = (event: RunEventInput) => ours.runs.appendEvent(event);
   const sent = makeEvents(ROUND / 20, (index) => runOf(index * 20));

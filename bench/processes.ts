@@ -1,4 +1,4 @@
-/** The CPU that a server has used, from `/proc`, so it counts only on Linux. */
+/** The CPU that a server has used, from `/proc`. Works only on Linux. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** The kernel counts in these units on every common machine (`getconf CLK_TCK`). */
@@ -9,7 +9,10 @@ interface Stat {
   ticks: number;
 }
 
-/** Returns the parent and CPU ticks of a process, those of its ended children included; `null` if it is gone. */
+/**
+ * Returns the parent and the CPU ticks of a process, including the ticks of its ended children. Returns `null` if it is
+ * gone.
+ */
 function statOf(pid: string): Stat | null {
   let text: string;
   try {

@@ -63,7 +63,7 @@ async function onEngine(engine: string, quick: boolean): Promise<Figure[]> {
   }
 }
 
-/** Returns the cost of a unit of ours as a multiple of the other's. */
+/** Returns our cost per unit as a multiple of the other's. */
 function costOf(most: number, scenario: string, { ours, raw, ratio }: Rates): Figure {
   return { scenario, unit: '1/s', ours, raw, ratio: 1 / ratio, wanted: `≤ ${most}`, kept: 1 / ratio <= most };
 }
@@ -129,7 +129,7 @@ async function deleteAll({ kv }: Store, records: number): Promise<void> {
   if (deleted !== records) throw new Error(`${deleted} of ${records} records were deleted`);
 }
 
-/** Returns the appends per second of `AT_ONCE` callers, each with a run of its own, until the other work is done. */
+/** Returns the appends per second of `AT_ONCE` callers, each with its own run, until the other work is done. */
 async function appendRate(store: Store, other: Promise<unknown>): Promise<number> {
   const start = performance.now();
   let isOver = false;

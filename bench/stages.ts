@@ -56,7 +56,7 @@ const RULES: readonly (readonly [RegExp, Stage])[] = [
   [/\/bench\//, 'work'],
 ];
 
-/** Native frames with a stage of their own, by name. */
+/** Native functions that have their own stage, by name. */
 const NATIVE: Readonly<Record<string, Stage>> = {
   '(garbage collector)': 'collection',
   writev: 'socket',
@@ -105,7 +105,7 @@ export function stagesOf(
     if (known !== undefined) return known;
     const node = byId.get(id)!;
     const parent = parents.get(id);
-    // Outside of any function runs the event loop, which reads and writes the sockets.
+    // Time outside of any function belongs to the event loop, which reads and writes the sockets.
     const outermost = node.callFrame.functionName === '(program)' ? 'socket' : null;
     const stage = stageOf(node) ?? (parent === undefined ? outermost : (find(parent) ?? outermost));
     stages.set(id, stage);

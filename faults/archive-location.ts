@@ -1,4 +1,7 @@
-/** Where a rig keeps its archive: a directory, or a new bucket of an S3 server that is offered or started for it. */
+/**
+ * Where a rig keeps its archive: a directory, or a new bucket of an S3 server that is configured or started for the
+ * rig.
+ */
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { type ArchiveTarget, directoryTarget } from '@tidemark/runtime';
 import { s3Target } from '@tidemark/s3';

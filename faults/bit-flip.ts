@@ -1,7 +1,7 @@
 /**
  * F5: bit rot. Flips one bit of a stored payload in a closed file: `verify` must report the run and sequence, and
  * reading the event must fail. Then one bit is flipped anywhere in the file: a read must return the stored value or
- * fail, and never a wrong value. `--flips 100 --seed N`: the number of flips of each kind, each on a fresh copy.
+ * fail, but never return a wrong value. `--flips 100 --seed N`: the number of flips of each kind, each on a fresh copy.
  */
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

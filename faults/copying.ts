@@ -29,7 +29,7 @@ const POINTS = {
   copy: { copying: 12, 'run part': 3, replacing: 1, copied: 12, mirroring: 1, verifying: 12 },
   retention: { found: 2, removing: 12, removed: 12, batch: 2 },
 };
-const LONGEST_DELAY_MS = 12;
+const MAX_DELAY_MS = 12;
 const LEFTOVERS_LIMIT_MS = 30_000;
 
 type What = keyof typeof POINTS;
@@ -40,7 +40,7 @@ const random = new Random(Number(values.seed));
 async function crashOnce(what: What, addresses: readonly string[], folder: string): Promise<boolean> {
   const points = Object.entries(POINTS[what]);
   const [point, hits] = random.pick(points);
-  const delay = random.next() < 0.5 ? 0 : random.between(1, LONGEST_DELAY_MS);
+  const delay = random.next() < 0.5 ? 0 : random.between(1, MAX_DELAY_MS);
   const when = ['--point', point, '--hit', String(random.between(1, hits + 1)), '--delay', String(delay)];
   const child = new WriterProcess('copying-child', ['--what', what, ...addresses, ...when], join(folder, 'notes'));
   const code = await child.end();
@@ -89,7 +89,7 @@ async function grow(store: Store, round: number): Promise<void> {
   await store.artifacts.putText(`text of round ${round}`, { ttl: null });
 }
 
-/** Returns whether a run was deleted, in which case the target may have it until the next copy. */
+/** Returns whether a run was deleted. The target may still have a deleted run until the next copy. */
 async function isDeleted({ admin }: Store, runId: string): Promise<boolean> {
   for (let cursor: { cursor?: string } = {}; ; ) {
     const { items, next } = await admin.listRemovedRuns({ ...cursor, limit: 1_000 });

@@ -10,7 +10,7 @@ import { runEvent } from './run-event.ts';
 export const SICK = { tenantId: 'default', runId: 'sick' };
 export const DAMAGED_SEQ = 3;
 
-const MOST_ALERT_MS = 1_000;
+const MAX_ALERT_MS = 1_000;
 
 export interface Tools {
   /** The alerts that the store has raised so far. */
@@ -43,7 +43,7 @@ export async function checkDamage(store: Store, tools: Tools): Promise<string[]>
     tools.alerts.map(({ code, runId }) => [code, runId]),
     [['RUN_QUARANTINED', SICK.runId]],
   );
-  if (before.slowestMs > MOST_ALERT_MS) problems.push(`the alert took up to ${Math.round(before.slowestMs)} ms`);
+  if (before.slowestMs > MAX_ALERT_MS) problems.push(`the alert took up to ${Math.round(before.slowestMs)} ms`);
   same('the other run', seqsOf(before.items, 'well'), [1, 2, 3, 4, 5]);
   same('the damaged run', seqsOf(before.items, SICK.runId), [1, 2]);
   const { items: entries } = await store.runs.listQuarantined();

@@ -26,7 +26,7 @@ if (existsSync('/dev/shm')) process.env.TMPDIR ??= '/dev/shm';
 
 /** Bits are flipped more often than pages are torn. */
 const KINDS: readonly Damage[] = ['flip', 'flip', 'flip', 'zeroed', 'older'];
-const MOST_SHOWN = 50;
+const MAX_SHOWN = 50;
 /** Findings of the doctor without damage: files in memory, and NATS 2.9, which cannot sync before it acknowledges. */
 const SETTINGS = ['file system', 'sync'];
 
@@ -150,7 +150,7 @@ async function answersOf(store: Store, expected: Expected, older: Expected): Pro
       answers.refused.push(name);
     }
   }
-  // Items that a list omitted and named are not read one by one.
+  // Items that a list reported as damaged are not read one by one.
   answers.refused.push(...[...expected.keys()].filter((name) => !asked.has(name)));
   return answers;
 }
@@ -184,7 +184,7 @@ for (const name of values.engine.split(',') as EngineName[]) {
   } finally {
     await engine.remove();
   }
-  for (const problem of trials.problems.slice(0, MOST_SHOWN)) console.error(problem);
+  for (const problem of trials.problems.slice(0, MAX_SHOWN)) console.error(problem);
   const counts = [...trials.outcomes].map(([outcome, times]) => `${times} ${outcome}`).join(', ');
   const { length } = trials.problems;
   console.log(`damage-flips: ${name}: ${values.flips}: ${counts}; ${length} problems; seed ${values.seed}`);

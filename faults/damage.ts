@@ -20,8 +20,8 @@ const { values } = parseArgs({
     'least-ms': { type: 'string', default: '1000' },
   },
 });
-const [EVENTS_A_RUN, LEAST_RATE, MOST_ALERT_MS, WAIT_LIMIT_MS] = [10, 0.95, 1_000, 120_000];
-const [RUNS, ROUNDS, LEAST_MS] = [Number(values.runs), Number(values.rounds), Number(values['least-ms'])];
+const [EVENTS_A_RUN, MIN_RATE, MAX_ALERT_MS, WAIT_LIMIT_MS] = [10, 0.95, 1_000, 120_000];
+const [RUNS, ROUNDS, MIN_MS] = [Number(values.runs), Number(values.rounds), Number(values['least-ms'])];
 const SICK = 'run-7';
 const DAMAGED_SEQ = 4;
 
@@ -41,7 +41,7 @@ class Subject {
   #events = 0;
   #round = 0;
   #began = 0;
-  /** The delay of the alert after the first read. */
+  /** How long after the first read the alert was raised. */
   alertMs: number | null = null;
   /** The sequences that the subscription of the last round has handled, by run. */
   readonly #handled = new Map<string, number[]>();
@@ -107,7 +107,7 @@ class Subject {
         if (next === undefined || next === after) break;
         after = next;
       }
-    } while (performance.now() - began < LEAST_MS);
+    } while (performance.now() - began < MIN_MS);
     return perSecond(count, began);
   }
 
@@ -139,7 +139,7 @@ class Subject {
   async #project(): Promise<number> {
     const began = performance.now();
     const projector = await createProjector({ store: this.#store, name: `snapshots-${this.#round}` });
-    // Events, because a run whose snapshot was refreshed twice need not count twice.
+    // Counts events and not snapshots, because a snapshot may be refreshed twice for the same events.
     const expected = (RUNS - (this.#isDamaged ? 1 : 0)) * EVENTS_A_RUN;
     await until(() => projector.status().folded >= expected);
     const rate = perSecond(projector.status().folded, began);
@@ -151,7 +151,7 @@ class Subject {
     const { runs } = this.#whole.forTenant('other');
     let count = 0;
     const began = performance.now();
-    while (performance.now() - began < LEAST_MS)
+    while (performance.now() - began < MIN_MS)
       await runs.appendEvent({ ...runEvent('other', `${this.#round}-${count++}`), tenantId: 'other' });
     return perSecond(count, began);
   }
@@ -205,11 +205,11 @@ async function judge(engine: EngineName): Promise<{ summary: string; isGood: boo
       const ratios = rounds.map((rates) => rates.damaged[part] / rates.sound[part]);
       const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2));
       const rate = median(rounds.map((rates) => rates.damaged[part]));
-      if (median(ratios) < LEAST_RATE) problems.push(`${part} is slower beside damage`);
+      if (median(ratios) < MIN_RATE) problems.push(`${part} is slower beside damage`);
       return `${part} ${median(ratios).toFixed(2)} (${least} to ${most}, ${Math.round(rate)}/s)`;
     }).join(', ');
     const { alertMs } = damaged;
-    if (alertMs === null || alertMs > MOST_ALERT_MS) problems.push('the alert was late');
+    if (alertMs === null || alertMs > MAX_ALERT_MS) problems.push('the alert was late');
     const alert = alertMs === null ? 'no alert' : `alert after ${Math.round(alertMs)} ms`;
     const lines = [`${engine}: ${summary}; ${alert}; ${problems.length} problems`, ...problems.slice(0, 10)];
     return { summary: lines.join('\n  '), isGood: problems.length === 0 };

@@ -28,15 +28,15 @@ const { values } = parseArgs({
   },
 });
 
-const LONGEST_DELAY_MS = 1_500;
+const MAX_DELAY_MS = 1_500;
 const PAGE = 1_000;
 
 const random = new Random(Number(values.seed));
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-dynamodb-kill-'));
-/** All writers append to it, so that the order of notes is the order of events. */
+/** All writers append to this file, so that the order of notes is the order of events. */
 const notesFile = join(folder, 'notes');
 
-/** Starts a writer. It first settles what is unknown, even if another writer is about to learn it. */
+/** Starts a writer. It first settles writes of unknown outcome, even if another writer is about to settle them too. */
 function startWriter(at: number, life: number, url: string): WriterProcess {
   const round = `${at}-${life}`;
   const args = ['--url', url, '--notes', notesFile, '--round', round, '--callers', values.callers];
@@ -48,17 +48,17 @@ async function killRepeatedly(url: string): Promise<void> {
   for (let kill = 1; kill <= Number(values.kills); kill++) {
     const at = random.between(0, writers.length - 1);
     await writers[at]!.hasWritten(notesFile, statSync(notesFile).size);
-    await sleep(random.between(0, LONGEST_DELAY_MS));
+    await sleep(random.between(0, MAX_DELAY_MS));
     writers[at]!.expectRunning();
     await writers[at]!.kill();
     writers[at] = startWriter(at, kill, url);
     if (kill % 10 === 0) console.error(`  kill ${kill} of ${values.kills}`);
   }
-  await sleep(LONGEST_DELAY_MS);
+  await sleep(MAX_DELAY_MS);
   for (const writer of writers) await writer.kill();
 }
 
-/** Reads the feed from its beginning and returns one sentence for each run that is not complete and in order there. */
+/** Reads the feed from its beginning and returns one sentence for each run that is incomplete or out of order. */
 async function checkFeed(store: Store, logs: Logs): Promise<string[]> {
   const reached = new Map<string, number>();
   const problems: string[] = [];

@@ -24,7 +24,7 @@ const { values } = parseArgs({
 
 const NEIGHBOUR = 'neighbour';
 const POINTS = ['start', ...TENANT_PARTS];
-const LONGEST_DELAY_MS = 12;
+const MAX_DELAY_MS = 12;
 const [RUNS, EVENTS_PER_RUN] = [12, 60];
 
 const random = new Random(Number(values.seed));
@@ -32,7 +32,7 @@ const random = new Random(Number(values.seed));
 /** Runs a child until it kills itself. Returns whether it did. */
 async function eraseOnce(url: string, tenantId: string, folder: string): Promise<boolean> {
   const part = random.pick(POINTS);
-  const delay = String(random.between(0, LONGEST_DELAY_MS));
+  const delay = String(random.between(0, MAX_DELAY_MS));
   const args = ['--url', url, '--tenant', tenantId, '--part', part, '--delay', delay];
   const child = new WriterProcess('erasure-child', args, join(folder, 'notes'));
   const code = await child.end();

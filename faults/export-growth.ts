@@ -1,4 +1,4 @@
-/** Measures how much memory an export holds at most. `export-memory.ts` and a test run it with growing stores. */
+/** Measures the peak memory of an export. `export-memory.ts` and a test run it with growing stores. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ export interface ExportGrowth {
   payloads: number;
 }
 
-/** Exports a store of its own with that many events. */
+/** Fills a new store with that many events and exports it. */
 export async function measureExport(events: number, format: ExportFormat, rowsPerFile: number): Promise<ExportGrowth> {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-export-memory-'));
   const store = await sqliteStore({ path: join(folder, 'store.db'), ...LIMIT });

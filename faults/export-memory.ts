@@ -1,6 +1,6 @@
 /**
- * Exports stores of growing size as Parquet and as JSON lines, and compares what the exports hold in memory at most. Fails
- * if the largest holds 16 MB more than the smallest. `--events 400000` is the size of the largest.
+ * Exports stores of growing size as Parquet and as JSON lines, and compares their peak memory. Fails if the export of
+ * the largest store holds 16 MB more than that of the smallest. `--events 400000` is the size of the largest.
  */
 import { parseArgs } from 'node:util';
 import { JSON_LINES } from '@tidemark/runtime';
@@ -8,9 +8,9 @@ import { PARQUET } from '../packages/cli/src/parquet.ts';
 import { MB, measureExport } from './export-growth.ts';
 
 const { values } = parseArgs({ options: { events: { type: 'string', default: '400000' } } });
-const MOST_GROWTH = 16 * MB;
+const MAX_GROWTH = 16 * MB;
 const ROWS_PER_FILE = 20_000;
-/** The smallest store has one file of each table, which is as much as an export may hold. */
+/** The smallest store fills one file of each table, and an export may hold one file of each in memory. */
 const SHARES = [16, 4, 1];
 
 let problems = 0;
@@ -22,7 +22,7 @@ for (const format of [PARQUET, JSON_LINES]) {
     const size = `${events} events with ${Math.round(payloads / MB)} MB`;
     console.log(`${format.extension}: ${size}: at most ${(bytes / MB).toFixed(1)} MB held`);
   }
-  if (held.at(-1)! - held[0]! > MOST_GROWTH) problems++;
+  if (held.at(-1)! - held[0]! > MAX_GROWTH) problems++;
 }
 console.log(`export-memory: ${problems} problems`);
 process.exitCode = problems === 0 ? 0 : 1;

@@ -28,7 +28,7 @@ let isOver = false;
 
 const event = (runId: string) => JSON.stringify({ ...runEvent(runId), tenantId: 'abuser' });
 
-/** Repeats a request as fast as replies arrive. After a refusal it waits briefly, like a careless client. */
+/** Repeats a request as fast as replies arrive. After a refusal it waits only briefly, like a badly written client. */
 async function loop(ask: () => Promise<{ status: number }>): Promise<void> {
   while (!isOver) {
     const { status } = await ask();

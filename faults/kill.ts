@@ -23,7 +23,7 @@ const { values } = parseArgs({
 
 /** In every fifth round the writer may be killed before it has opened the file. */
 const OPENING_ROUND = 5;
-const LONGEST_DELAY_MS = 400;
+const MAX_DELAY_MS = 400;
 
 const random = new Random(Number(values.seed));
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-kill-'));
@@ -43,7 +43,7 @@ async function killOnce(round: number): Promise<void> {
   const writer = new WriterProcess('writer', args, notesFile);
   try {
     if (round % OPENING_ROUND !== 0) await writer.hasWritten(notesFile, before);
-    await sleep(random.between(0, LONGEST_DELAY_MS));
+    await sleep(random.between(0, MAX_DELAY_MS));
     writer.expectRunning();
   } finally {
     await writer.kill();

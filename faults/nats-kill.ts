@@ -25,7 +25,7 @@ const { values } = parseArgs({
   },
 });
 
-const LONGEST_DELAY_MS = 1_000;
+const MAX_DELAY_MS = 1_000;
 const RUNS = 8;
 /** How long the client may take to write again. A cluster elects a new leader first. */
 const RECOVERY_LIMIT_MS = 30_000;
@@ -34,7 +34,7 @@ const RECOVERY_LIMIT_MS = 30_000;
 interface Servers {
   title: string;
   url: string;
-  /** Kills the most important server and returns a function that restarts it. */
+  /** Kills the only server, or the leader of a cluster, and returns a function that restarts it. */
   kill(): Promise<() => Promise<void>>;
   stop(): Promise<void>;
 }
@@ -174,7 +174,7 @@ async function killRepeatedly(servers: Servers, trial: Trial, random: Random): P
   while (round < Number(values.rounds) && trial.problems.length === 0) {
     round++;
     await trial.progress();
-    await sleep(random.between(0, LONGEST_DELAY_MS));
+    await sleep(random.between(0, MAX_DELAY_MS));
     const revive = await servers.kill();
     const writing = servers.title === 'one server' ? null : trial.progress();
     await sleep(random.between(0, 300));

@@ -24,7 +24,7 @@ const { values } = parseArgs({
   },
 });
 
-const LONGEST_DELAY_MS = 700;
+const MAX_DELAY_MS = 700;
 const RUNS = 8;
 /** How long the client may take to write again after the server is back. */
 const RECOVERY_LIMIT_MS = 10_000;
@@ -100,7 +100,7 @@ async function killRepeatedly(server: RunningServer): Promise<number> {
   while (round < rounds && other.length === 0) {
     round++;
     await untilAcked(acked());
-    await sleep(random.between(0, LONGEST_DELAY_MS));
+    await sleep(random.between(0, MAX_DELAY_MS));
     // Surviving backends exit only when they notice, and may still reply. Killed with the server, they reply nothing.
     const backends = round % 2 === 0 ? [] : backendsOf(server);
     const killed = server.kill!();

@@ -21,8 +21,8 @@ const { values } = parseArgs({
 });
 
 const IMAGE_SIZE = '200M';
-const SHORTEST_MS = 300;
-const LONGEST_MS = 1_500;
+const MIN_MS = 300;
+const MAX_MS = 1_500;
 /** How often to repeat a control that lost nothing. */
 const CONTROL_CUTS = 5;
 
@@ -105,7 +105,7 @@ function lostIn({ problems }: Verdict): number {
 
 async function cutRepeatedly(images: Images, cuts: number): Promise<void> {
   const random = new Random(Number(values.seed));
-  const writingMs = () => random.between(SHORTEST_MS, LONGEST_MS);
+  const writingMs = () => random.between(MIN_MS, MAX_MS);
   const total = { acked: 0, unknown: 0, lost: 0, problems: 0 };
   console.error(`power-cut: ${cuts} cuts, seed ${values.seed}`);
   for (let cut = 1; cut <= cuts; cut++) {
@@ -121,7 +121,7 @@ async function cutRepeatedly(images: Images, cuts: number): Promise<void> {
   const controls: string[] = [];
   for (const synchronous of ['NORMAL', 'OFF']) {
     let verdict: Verdict;
-    // A cut just after a checkpoint loses nothing, also with NORMAL.
+    // A cut right after a checkpoint loses nothing, even with NORMAL.
     for (let cut = 1; ; cut++) {
       const name = `control-${synchronous}-${cut}`;
       verdict = await cutOnce(images, name, startUnsafe(synchronous), readBare, writingMs());

@@ -18,7 +18,7 @@ const { values } = parseArgs({
   },
 });
 
-const MOST_SHOWN = 10;
+const MAX_SHOWN = 10;
 const PROGRESS_EVERY_MS = 10_000;
 
 async function play(name: string, engine: EngineName): Promise<boolean> {
@@ -31,7 +31,7 @@ async function play(name: string, engine: EngineName): Promise<boolean> {
     console.error(`${name}: ${engine}: round ${played} of ${rounds}, ${problems.length} problems`);
   };
   const { checks, problems } = await runRace(race, engine, { rounds, seed: Number(values.seed), onRound });
-  for (const problem of problems.slice(0, MOST_SHOWN)) console.error(`${name}: ${engine}: ${problem}`);
+  for (const problem of problems.slice(0, MAX_SHOWN)) console.error(`${name}: ${engine}: ${problem}`);
   console.log(`${name}: ${engine}: ${rounds} rounds, ${checks} checks, ${problems.length} problems`);
   return problems.length === 0;
 }

@@ -18,7 +18,7 @@ type Policy = keyof typeof POLICIES;
 
 const PAYLOAD = 'x'.repeat(64 * 1024);
 const BALLAST_BYTES = 12 * 1024 * 1024;
-const MOST_WRITES = 2_000;
+const MAX_WRITES = 2_000;
 const problems: string[] = [];
 
 function expect(condition: boolean, promise: string): void {
@@ -42,7 +42,7 @@ function codeOf(error: unknown): string {
 async function fill(store: Store): Promise<{ acked: string[]; codes: string[] }> {
   const acked: string[] = [];
   const codes: string[] = [];
-  for (let n = 0; n < MOST_WRITES && codes.length < 3; n++) {
+  for (let n = 0; n < MAX_WRITES && codes.length < 3; n++) {
     const event = runEvent('r', `key-${n}`, { PAYLOAD });
     try {
       await store.runs.appendEvent(event, { timeoutMs: 2_000 });
@@ -86,8 +86,8 @@ async function checkAfter(directory: string, policy: Policy, acked: readonly str
   const store = await redisStore({ url: server.url, prefix: 'full' });
   const keys: string[] = [];
   for await (const { idempotencyKey } of store.runs.readEvents('r')) keys.push(idempotencyKey!);
-  const isWhole = acked.every((key, at) => keys[at] === key) && new Set(keys).size === keys.length;
-  expect(isWhole, `${policy}: ${acked.length} acknowledged, ${keys.length} there`);
+  const isComplete = acked.every((key, at) => keys[at] === key) && new Set(keys).size === keys.length;
+  expect(isComplete, `${policy}: ${acked.length} acknowledged, ${keys.length} stored`);
   await store.close();
   await server.stop();
 }

@@ -19,7 +19,7 @@ const { values } = parseArgs({
 });
 
 const MB = 1024 * 1024;
-const MOST_GROWTH = 100 * MB;
+const MAX_GROWTH = 100 * MB;
 const RUN_EVENTS = 1_000;
 const BATCH = 500;
 const LIMIT = { timeoutMs: 3_600_000 };
@@ -43,7 +43,7 @@ async function measured(title: string, step: () => Promise<unknown>): Promise<vo
   console.log(
     `${title}: ${((performance.now() - began) / 1000).toFixed(1)} s, ${((user + system) / 1e6).toFixed(1)} s CPU, heap +${grown('heapUsed')} MB, buffers +${grown('arrayBuffers')} MB, process +${grown('rss')} MB`,
   );
-  if (peak.heapUsed - before.heapUsed >= MOST_GROWTH)
+  if (peak.heapUsed - before.heapUsed >= MAX_GROWTH)
     problems.push(`${title}: the heap grew by ${grown('heapUsed')} MB`);
 }
 

@@ -1,4 +1,4 @@
-/** An HTTP proxy in front of an S3 server that injects faults into the requests that match: see `Fault`. */
+/** An HTTP proxy in front of an S3 server that injects faults into matching requests: see `Fault`. */
 import { once } from 'node:events';
 import {
   createServer,
@@ -11,9 +11,10 @@ import {
 import type { AddressInfo } from 'node:net';
 
 /**
- * `lose request`: the connection ends before the server has the request. `lose reply`: the server carries the request
- * out, and the connection ends. `truncate`: the connection ends in the middle of the body. `alter`: the server gets a body
- * with one other byte. `stall`: no reply arrives. An object is an answer of S3 in place of the server's.
+ * `lose request`: the connection ends before the server has the request. `lose reply`: the server performs the request,
+ * and the connection ends before the reply. `truncate`: the connection ends in the middle of the body. `alter`: the
+ * server gets a body with one changed byte. `stall`: no reply arrives. An object is a reply that the proxy sends
+ * itself.
  */
 export type Fault = 'lose request' | 'lose reply' | 'truncate' | 'alter' | 'stall' | { status: number; code: string };
 
@@ -26,7 +27,7 @@ export interface Rule {
   times?: number;
 }
 
-/** Cut off in the middle, but with so much that a reader has begun. */
+/** Cut off in the middle, but late enough that a reader has begun. */
 const TRUNCATED_AFTER = 100_000;
 
 export class S3Proxy {
@@ -101,7 +102,7 @@ export class S3Proxy {
     const { hostname, port } = this.#target;
     const { method, url, headers } = incoming;
     const cut = () => void incoming.socket.destroy();
-    // The header Host stays, because it is signed.
+    // Keep the header Host, because it is signed.
     const forwarded = request({ hostname, port, method, path: url, headers }, (response) => {
       if (fault === 'lose reply') {
         response.resume();

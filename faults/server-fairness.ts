@@ -26,10 +26,10 @@ const { values } = parseArgs({
   },
 });
 const POLITE = 10;
-const LEAST_RATE = 0.95;
-const MOST_P99 = 3;
+const MIN_RATE = 0.95;
+const MAX_P99 = 3;
 /** A lower p99 is noise of the machine. */
-const LEAST_P99_MS = 20;
+const MIN_P99_MS = 20;
 const SETTLE_MS = 2_000;
 const RECORDS = 3_000;
 
@@ -101,7 +101,7 @@ async function roundOf(mode: string): Promise<Round> {
     `  polite ${JSON.stringify(beside.statuses)} abuser ${answers} server ${Math.round(server.residentMb)} MB`,
   );
   await server.kill();
-  const slower = beside.p99 / Math.max(alone.p99, LEAST_P99_MS / MOST_P99);
+  const slower = beside.p99 / Math.max(alone.p99, MIN_P99_MS / MAX_P99);
   return { kept: beside.rate / alone.rate, slower };
 }
 
@@ -117,7 +117,7 @@ try {
       rounds.map((it) => it.slower),
       0.5,
     );
-    const isFair = kept >= LEAST_RATE && slower <= MOST_P99;
+    const isFair = kept >= MIN_RATE && slower <= MAX_P99;
     if (!isFair) problems.push(mode);
     console.log(
       `${mode}: median ${kept.toFixed(2)} of the rate, p99 ${slower.toFixed(1)} times${isFair ? '' : ' UNFAIR'}`,

@@ -14,7 +14,7 @@ import { IdleProcess, RolesServer } from './server-roles.ts';
 
 const MEGABYTE = 1024 * 1024;
 /** In addition to the delay of an idle process on the same machine. */
-const MOST_DELAY_MS = 200;
+const MAX_DELAY_MS = 200;
 /** The memory of a server besides the budget: its code, the store's caches and young garbage. */
 const BASE_BYTES = 512 * MEGABYTE;
 
@@ -74,7 +74,7 @@ async function measured(): Promise<string[]> {
       `${gauge('tidemark_memory_refusals_total')} refused for it, ${gauge('tidemark_memory_reserved_bytes')} bytes reserved at the end`,
   );
   const problems: string[] = [];
-  if (delayMs.p999 > MOST_DELAY_MS + idleMs) problems.push(`the event loop was late by ${ms(delayMs.p999)} (p99.9)`);
+  if (delayMs.p999 > MAX_DELAY_MS + idleMs) problems.push(`the event loop was late by ${ms(delayMs.p999)} (p99.9)`);
   if (!(residentBytes <= budgetBytes + BASE_BYTES)) problems.push(`the server grew to ${mb(residentBytes)}`);
   return problems;
 }

@@ -9,7 +9,7 @@ import { OPERATIONS, type Operation } from './server-api.ts';
 import { type WildRequest, wildRequests } from './server-requests.ts';
 
 const ANSWER_MS = 20_000;
-const MOST_CHARACTERS = 1_000_000;
+const MAX_CHARACTERS = 1_000_000;
 
 interface Answer {
   status: number;
@@ -41,7 +41,7 @@ export interface Fuzz {
 
 const PASS_ROUNDS = 5;
 /** The number of problems shown per operation. */
-const MOST_SHOWN = 3;
+const MAX_SHOWN = 3;
 
 export async function fuzzServer(fuzz: Fuzz): Promise<FuzzReport> {
   const report: FuzzReport = { requests: 0, statuses: new Map(), problems: [] };
@@ -70,12 +70,14 @@ async function fuzzOnce(fuzz: Fuzz, numRuns: number, seed: number, agent: Agent,
       if (wrong !== null) throw new Error(`${operation.name}: ${wrong}; answer ${answer.text.slice(0, 500)}`);
     });
     const { failed, counterexample, errorInstance } = await fc.check(property, { seed, numRuns });
-    if (failed && report.problems.filter((it) => it.includes(operation.name)).length < MOST_SHOWN)
+    if (failed && report.problems.filter((it) => it.includes(operation.name)).length < MAX_SHOWN)
       report.problems.push(`${errorInstance} (${fc.stringify(counterexample).slice(0, 2_000)}, seed ${seed})`);
   }
 }
 
-/** Returns the server error of a reply, also in one line of many. A busy server may reply with 503. */
+/**
+ * Returns the server error of a reply, even if only one of many lines contains it. A busy server may reply with 503.
+ */
 function failureIn(status: number, text: string): string | null {
   const isReasoned = /"code":"(OVERLOADED|UNAVAILABLE)"/.test(text);
   if (status >= 500 && !(status === 503 && isReasoned)) return `a failure of the server, ${status}`;
@@ -116,7 +118,7 @@ async function read(answer: IncomingMessage): Promise<Answer> {
   let text = '';
   for await (const chunk of answer.setEncoding('utf8')) {
     text += chunk;
-    if (text.length > MOST_CHARACTERS || (type === 'text/event-stream' && /event:/.test(text))) break;
+    if (text.length > MAX_CHARACTERS || (type === 'text/event-stream' && /event:/.test(text))) break;
   }
   return { status: answer.statusCode!, type, text };
 }

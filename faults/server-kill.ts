@@ -24,7 +24,7 @@ const { values } = parseArgs({
   },
 });
 const RUNS = ['run-0', 'run-1'];
-const LONGEST_MS = 1_500;
+const MAX_MS = 1_500;
 const PAUSE_MS = 20;
 const CATCH_UP_MS = 30_000;
 
@@ -83,11 +83,11 @@ async function killRepeatedly(): Promise<void> {
   });
   const writers = Array.from({ length: Number(values.writers) }, (_, name) => writer(url, name));
   for (let kill = 0; kill < Number(values.kills); kill++) {
-    await sleep(random.between(100, LONGEST_MS));
+    await sleep(random.between(100, MAX_MS));
     await server.kill();
     server = await ServerProcess.start(path, port);
   }
-  await sleep(LONGEST_MS);
+  await sleep(MAX_MS);
   isWriting = false;
   await Promise.all(writers);
   const isCaughtUp = () => RUNS.every((run) => seen.get(run)!.length >= ackedOf(run));

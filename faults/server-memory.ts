@@ -1,6 +1,6 @@
 /**
- * Callers that fill the memory of a server with a small heap, one attack after the other, while another tenant sends
- * small requests. The process must survive, refuse with 413, 503 or another status below 500, and serve the other
+ * Callers attack a server with a small heap by filling its memory, one attack after the other, while another tenant
+ * sends small requests. The process must survive, refuse with 413, 503 or another status below 500, and serve the other
  * tenant. `--heap 256`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -78,7 +78,7 @@ const NAMES = {
   set: { text: 'x' },
 };
 
-/** A valid value, also with optional members, of which some members are replaced, removed or added. */
+/** A valid value, with or without optional members, some of whose members are replaced, removed or added. */
 function bent(schema: Schema): fc.Arbitrary<unknown> {
   const whole = resolve(schema);
   if (whole.anyOf) return fc.oneof(...whole.anyOf.map(bent));
@@ -186,7 +186,7 @@ function contentOf(operation: Operation, heavy: boolean): fc.Arbitrary<{ type: s
   );
 }
 
-/** As long as a name and its value may be together in an encoded URL. */
+/** The maximum length of a name and its value together in an encoded URL. */
 function longQuery(pump: string): string {
   const encoded = encodeURIComponent(pump.toWellFormed()).length;
   return pump.repeat(Math.floor(PUMPED_QUERY / 2 / encoded));

@@ -19,12 +19,12 @@ const EVENTS = 2_000;
 const BATCH = 50;
 const PAYLOAD = { filler: 'x'.repeat(10_000) };
 /** Noise of the machine. A server that waited for stalled readers would not finish at all. */
-const MOST_TIMES_SLOWER = 2;
+const MAX_TIMES_SLOWER = 2;
 /** A server that buffered for its stalled readers would grow by 2 GB. */
-const MOST_GROWTH_MB = 300;
-const MOST_SLOW_MB = 300;
+const MAX_GROWTH_MB = 300;
+const MAX_SLOW_MB = 300;
 const AT_A_TIME = 100;
-const LONGEST_ANSWER_MS = 5_000;
+const MAX_ANSWER_MS = 5_000;
 const CUT_MS = 40_000;
 
 function open({ url }: ServerProcess, text: string): Promise<Socket> {
@@ -87,7 +87,7 @@ async function tryStalledReaders(server: ServerProcess): Promise<boolean> {
     `server-stalls: ${EVENTS} events to ${READERS} readers in ${alone.toFixed(1)} s alone, ${together.toFixed(1)} s beside ` +
       `${count} stalled ones, ${Math.round(grownMb)} MB more`,
   );
-  return together < alone * MOST_TIMES_SLOWER && grownMb < MOST_GROWTH_MB;
+  return together < alone * MAX_TIMES_SLOWER && grownMb < MAX_GROWTH_MB;
 }
 
 async function trySlowSockets(server: ServerProcess): Promise<boolean> {
@@ -119,7 +119,7 @@ async function trySlowSockets(server: ServerProcess): Promise<boolean> {
     `server-stalls: ${opened} slow sockets, ${left.size} left after their time, ${Math.round(mostMb)} MB at most, ` +
       `others answered within ${Math.round(longestMs)} ms`,
   );
-  return left.size === 0 && mostMb < MOST_SLOW_MB && longestMs < LONGEST_ANSWER_MS;
+  return left.size === 0 && mostMb < MAX_SLOW_MB && longestMs < MAX_ANSWER_MS;
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-stalls-'));

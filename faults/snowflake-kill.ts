@@ -1,7 +1,7 @@
 /**
- * Kills the Snowflake sink with SIGKILL at random moments while events are appended, redacted and deleted. Snowflake is
- * a fake that sends a quarter of the pages twice, loses replies, answers later and refuses. At the end the views must
- * equal a fold of the store. `--events 1000000 --kills 20 --seed N`; `--quick` for 20 000 events and 5 kills.
+ * Kills the Snowflake sink with SIGKILL at random moments while events are appended, redacted and deleted. The fake of
+ * Snowflake runs a quarter of the pages twice, loses replies, answers late and refuses requests. At the end the views
+ * must equal a fold of the store. `--events 1000000 --kills 20 --seed N`; `--quick` for 20 000 events and 5 kills.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ const kills = Number(values.kills ?? (values.quick ? 5 : 20));
 const EVENTS_PER_RUN = 50;
 const PAGE = values.quick ? 500 : 10_000;
 const RUNS_PER_CHECK = 400;
-const LONGEST_WAIT_MS = 20 * 60_000;
+const MAX_WAIT_MS = 20 * 60_000;
 const FAULTS = { twice: 0.25, later: 0.3, delayMs: 50, throttled: 0.1, unavailable: 0.05, replyLost: 0.1 };
 const TENANT = 'default';
 const MATERIALIZED = 'ANALYTICS.CHECKED';
@@ -46,7 +46,7 @@ const keys = generateKeyPairSync('rsa', { modulusLength: 2_048 });
 const runIdOf = (run: number) => `run-${String(run).padStart(7, '0')}`;
 const runCount = Math.ceil(events / EVENTS_PER_RUN);
 
-/** Returns the events of a run, some of which it does not allow. */
+/** Returns the events of a run, including some invalid transitions. */
 function eventsOf(run: number): RunEventInput[] {
   const runId = runIdOf(run);
   const event = (eventType: string, n: number): RunEventInput => ({
@@ -124,7 +124,7 @@ let sink = startSink(fake.endpoint);
 const writing = write(store);
 for (let kill = 1; kill <= kills; kill++) {
   const statements = fake.seen.statements;
-  const until = Date.now() + LONGEST_WAIT_MS;
+  const until = Date.now() + MAX_WAIT_MS;
   while (fake.seen.statements === statements && Date.now() < until) await sleep(20);
   await sleep(random.between(0, 1_500));
   sink.expectRunning();
@@ -133,7 +133,7 @@ for (let kill = 1; kill <= kills; kill++) {
 }
 await writing;
 const { total, cursor } = await endOf(store);
-const deadline = Date.now() + LONGEST_WAIT_MS;
+const deadline = Date.now() + MAX_WAIT_MS;
 while ((await cursorOf(store)) !== cursor && Date.now() < deadline) {
   sink.expectRunning();
   await sleep(500);

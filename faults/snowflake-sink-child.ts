@@ -1,4 +1,6 @@
-/** A sink that is killed: copies a store to the fake of Snowflake until its end, and starts again when it may. */
+/**
+ * A sink that will be killed: copies a store to the fake of Snowflake until its end, and retries if it cannot start.
+ */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';

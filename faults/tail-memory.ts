@@ -12,7 +12,7 @@ import { SOURCE_FLAGS } from '../scripts/processes.ts';
 
 const { values } = parseArgs({ options: { events: { type: 'string', default: '100000' } } });
 const WRITERS = 8;
-const MOST_MB = 50;
+const MAX_MB = 50;
 
 interface Seen {
   events: number;
@@ -49,7 +49,7 @@ try {
   await Promise.all(Array.from({ length: WRITERS }, write));
   const seen = await Promise.all(readers);
   for (const [at, it] of seen.entries()) console.log(`${at === 0 ? 'quick' : 'slow'} reader: ${JSON.stringify(it)}`);
-  const isGood = (it: Seen) => it.events === Number(values.events) && it.inOrder && it.grownMb < MOST_MB;
+  const isGood = (it: Seen) => it.events === Number(values.events) && it.inOrder && it.grownMb < MAX_MB;
   process.exitCode = seen.every(isGood) ? 0 : 1;
 } finally {
   await store.close();

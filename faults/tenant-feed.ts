@@ -1,8 +1,8 @@
 /**
  * Moves tenants between three PostgreSQL servers at random, with few events in between, and reads the feed in pages of
- * random sizes: by readers that began earlier, later and in the middle of a move's history. Every reader must get every
- * event once, in the order of its run. Few events matter: those of busy tenants hide cursors that do not move on.
- * `--rounds 20 --steps 30 --seed N`.
+ * random sizes: with readers that start before, during and after the moves. Every reader must get every event once, in
+ * the order of its run. There must be few events: with busy tenants, every cursor advances, which hides a reader that
+ * is stuck. `--rounds 20 --steps 30 --seed N`.
  */
 import { parseArgs } from 'node:util';
 import type { FeedItem, Store } from '@tidemark/core';
@@ -22,10 +22,10 @@ const { values } = parseArgs({
 const SERVERS = ['main', 'north', 'south'];
 const TENANTS = ['one', 'two', 'three'];
 const RUNS = 2;
-const MOST_READERS = 12;
+const MAX_READERS = 12;
 let random = new Random(Number(values.seed));
 
-/** Reads some pages at a time, and keeps what it got. */
+/** Reads some pages at a time, and keeps the events it received. */
 class Reader {
   readonly events: FeedItem[] = [];
   #cursor: string | undefined;
@@ -80,7 +80,7 @@ async function round(url: string): Promise<string[]> {
         await placementOf(store)!.move(tenantId, to, { keepOldMs: 0 });
         homes.set(tenantId, to);
         history.push(`${tenantId} to ${to}`);
-      } else if (choice < 0.8 && readers.length < MOST_READERS) readers.push(new Reader());
+      } else if (choice < 0.8 && readers.length < MAX_READERS) readers.push(new Reader());
       else await random.pick(readers).page(store, random.between(1, 9));
     }
     readers.push(new Reader());

@@ -1,8 +1,9 @@
 /**
  * Moves a large tenant back and forth between two PostgreSQL servers under load: callers append to it, and readers
- * follow the feed from cursors of before. Every second move begins in a process that is killed with SIGKILL, or frozen
- * until after its lease, and is resumed here. Every acknowledged event must be stored once, at its sequence, and every
- * reader must see it once and in order. `--events 100000 --moves 4 --callers 8 --pause-ms 1000 --seed N`.
+ * follow the feed from cursors that were issued before the moves. Every second move begins in a process that is killed
+ * with SIGKILL, or frozen until after its lease, and is resumed here. Every acknowledged event must be stored once, at
+ * its sequence, and every reader must see it once and in order.
+ * `--events 100000 --moves 4 --callers 8 --pause-ms 1000 --seed N`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -76,7 +77,7 @@ async function fill(store: Store, count: number): Promise<void> {
   }
 }
 
-/** Appends one event at a time, and records how long the longest append of the tenant took. */
+/** Appends one event at a time, and records the longest append of the tenant. */
 async function write(store: Store, tenantId: string, caller: number, ended: AbortSignal): Promise<number> {
   let longest = 0;
   for (let at = 0; !ended.aborted; at++) {
@@ -89,7 +90,7 @@ async function write(store: Store, tenantId: string, caller: number, ended: Abor
   return longest;
 }
 
-/** Follows the feed and checks that no event comes twice or out of its order. */
+/** Follows the feed and checks that no event arrives twice or out of order. */
 class Reader {
   readonly seen = new Map<string, number>();
   readonly #last = new Map<string, number>();
@@ -128,7 +129,7 @@ class Reader {
   }
 }
 
-/** Starts a move in a process of its own, and kills or freezes that process at a random moment. */
+/** Starts a move in a separate process, and kills or freezes that process at a random moment. */
 async function interruptedMove(to: string): Promise<{ how: string; thaw: () => void; end: () => Promise<void> }> {
   const maxPause = ['--max-pause-ms', values['pause-ms']];
   const args = ['--main', servers[0]!.url, '--north', servers[1]!.url, '--tenant', TENANT, '--to', to, ...maxPause];
@@ -141,7 +142,7 @@ async function interruptedMove(to: string): Promise<{ how: string; thaw: () => v
     return { how: 'killed', thaw: () => {}, end: async () => {} };
   }
   mover.freeze();
-  // A frozen process goes on while or after another makes the move. Its outcome does not matter.
+  // A frozen process continues during or after the move by another process. Its outcome does not matter.
   const end = async () => {
     mover.thaw();
     await mover.end();
@@ -149,7 +150,7 @@ async function interruptedMove(to: string): Promise<{ how: string; thaw: () => v
   return { how: 'frozen', thaw: () => mover.thaw(), end };
 }
 
-/** Makes a move, waiting for the lease of a mover that has stopped. */
+/** Moves the tenant. Waits until the lease of a stopped mover has ended. */
 async function resumedMove(store: Store, to: string): Promise<MoveReport> {
   for (const until = Date.now() + RESUME_LIMIT_MS; ; ) {
     try {

@@ -92,7 +92,7 @@ async function judgeAll(mutants: readonly Mutant[]): Promise<Map<Verdict, number
   return counts;
 }
 
-/** Judges all mutants that can be switched, stage by stage. Returns those that no test noticed. */
+/** Tests all mutants that have a switch, stage by stage. Returns the mutants that no test detected. */
 async function judgeTogether(
   sandbox: Sandbox,
   mutants: readonly Mutant[],

@@ -7,17 +7,21 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
+import type { Store } from '@tidemark/core';
 import { TidemarkSaver } from '@tidemark/langgraph';
 import { postgresStore } from '@tidemark/postgres';
 import { sqliteStore } from '@tidemark/sqlite';
 import pg from 'pg';
 
-/** A saver, and the size of what it has stored. */
+/** A saver on a new database. */
 export interface Contender {
   name: string;
   saver: BaseCheckpointSaver;
-  bytes(): Promise<number>;
+  /** Returns a saver that remembers nothing of earlier calls, as in a new process. */
+  another(): BaseCheckpointSaver;
   close(): Promise<unknown>;
+  /** Returns the size of what was stored. SQLite is measured closed, when its log has been moved to the database. */
+  bytes(): Promise<number>;
 }
 
 /** Our saver and LangGraph's on one engine. */
@@ -53,19 +57,17 @@ async function load<T>(name: string): Promise<T> {
 export const ON_SQLITE: Pair = {
   async ours(options = {}) {
     const path = await newPath();
-    const store = await sqliteStore(path);
-    const bytes = async () => fileSize(path);
-    return { name: 'tidemark', saver: new TidemarkSaver(store, options), bytes, close: () => store.close() };
+    return ourContender(await sqliteStore(path), options, async () => fileSize(path));
   },
   async theirs() {
     const { SqliteSaver } = await load<SqliteModule>('@langchain/langgraph-checkpoint-sqlite');
     const path = await newPath();
-    const saver = SqliteSaver.fromConnString(path);
+    const saver = openTheirs(() => SqliteSaver.fromConnString(path));
     keepStatements(saver.db);
     // By default, its driver does not flush the log on every commit. Ours does, so both survive a crash of the host.
     saver.db.exec('PRAGMA synchronous = FULL');
     const close = async () => saver.db.close();
-    return { name: 'checkpoint-sqlite', saver, bytes: async () => fileSize(path), close };
+    return { name: 'checkpoint-sqlite', saver, another: () => saver, close, bytes: async () => fileSize(path) };
   },
 };
 
@@ -75,8 +77,7 @@ export function onPostgres(server: string): Pair {
       const { url, bytes } = await newDatabase(server);
       const store = await postgresStore({ url });
       const empty = await bytes();
-      const saver = new TidemarkSaver(store, options);
-      return { name: 'tidemark', saver, bytes: async () => (await bytes()) - empty, close: () => store.close() };
+      return ourContender(store, options, async () => (await bytes()) - empty);
     },
     async theirs() {
       const { PostgresSaver } = await load<PostgresModule>('@langchain/langgraph-checkpoint-postgres');
@@ -85,9 +86,25 @@ export function onPostgres(server: string): Pair {
       await saver.setup();
       const empty = await bytes();
       const size = async () => (await bytes()) - empty;
-      return { name: 'checkpoint-postgres', saver, bytes: size, close: () => saver.end() };
+      return { name: 'checkpoint-postgres', saver, another: () => saver, close: () => saver.end(), bytes: size };
     },
   };
+}
+
+function ourContender(store: Store, options: { compress?: boolean }, bytes: () => Promise<number>): Contender {
+  const another = () => new TidemarkSaver(store, options);
+  return { name: 'tidemark', saver: another(), another, close: () => store.close(), bytes };
+}
+
+/** Opens their saver. Its driver is compiled for the Node that installs it, which may not be the one of the repository. */
+function openTheirs<T>(open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_DLOPEN_FAILED') throw error;
+    const command = "npm exec -c 'npm rebuild better-sqlite3 --prefix bench/langgraph'";
+    throw new Error(`better-sqlite3 was compiled for another Node: run ${command}`, { cause: error });
+  }
 }
 
 /** On some versions of Node, the driver ends the process when a statement is collected as garbage. */
@@ -106,7 +123,7 @@ async function newPath(): Promise<string> {
   return join(await mkdtemp(join(tmpdir(), 'tidemark-bench-')), 'state.db');
 }
 
-/** Returns the size of a database and its log. */
+/** Returns the size of a database and of its log, if there is one. */
 function fileSize(path: string): number {
   return [path, `${path}-wal`].reduce((sum, it) => sum + (statSync(it, { throwIfNoEntry: false })?.size ?? 0), 0);
 }

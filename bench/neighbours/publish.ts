@@ -6,11 +6,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Bar, drawBars } from '../bars.ts';
 import { LACKS, SCENARIOS } from './scenarios.ts';
 
-/** One scenario beside one neighbour, as a run stores it. */
+/** The stored result of one scenario compared with one neighbour. */
 export interface Result {
   scenario: string;
   contender: string;
-  /** Our rate divided by theirs, the median of rounds. */
+  /** Our rate divided by theirs: the median of the rounds. */
   ratio: number;
   /** The lowest and highest ratio of a round. */
   spread: [number, number];

@@ -1,9 +1,9 @@
 /**
- * `npm run bench -- neighbours [postgres|redis]`: Tidemark beside other libraries on the same server, in alternating
- * rounds in one process. Prints the ratio of rates (above 1: Tidemark is faster) and the CPU of the process per
- * operation. `--quick` takes about three minutes, `--rounds 5` sets the rounds, `--only append,set` the scenarios and
- * `--beside keyv` the neighbours. `--publish` then draws `docs/bench.svg` and the table of the README from the stored
- * results; with `--publish` alone nothing is measured. Install the neighbours first with
+ * `npm run bench -- neighbours [postgres|redis]`: compares Tidemark with other libraries on the same server, in
+ * alternating rounds in one process. Prints the ratio of rates (above 1: Tidemark is faster) and the CPU of the process
+ * per operation. `--quick` takes about three minutes, `--rounds 5` sets the rounds, `--only append,set` the scenarios
+ * and `--beside keyv` the neighbours. `--publish` then draws `docs/bench.svg` and the table of the README from the
+ * stored results; with `--publish` alone nothing is measured. Install the neighbours first with
  * `npm ci --prefix bench/neighbours`.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ interface Contenders {
 
 type ServerName = 'postgres' | 'redis';
 
-/** Opens ours and the neighbours of each kind. */
+/** Opens our store and the neighbours of each kind. */
 const OPEN: Record<ServerName, { [It in Kind]?: (url: string) => Promise<Contenders[It]>[] }> = {
   postgres: {
     events: (url) => [open(url).then(tidemarkEvents), emmett(url)],
@@ -136,7 +136,7 @@ const ROUNDS: { [It in Kind]: (scenario: Scenario, contender: Contenders[It]) =>
   },
 };
 
-/** Measures a scenario for ours and a neighbour, in alternating rounds after one to warm up. */
+/** Measures a scenario for Tidemark and a neighbour, in alternating rounds after a warm-up round. */
 async function compare<It extends Kind>(
   scenario: Scenario & { kind: It },
   ours: Contenders[It],
@@ -195,7 +195,8 @@ async function measureServer(name: ServerName, { rounds, isQuick, only, beside }
       for (const contender of [ours!, ...others]) await contender.close();
     }
   } finally {
-    // Some neighbours close their connections a moment later, and would end the process when the server is gone.
+    // Some neighbours close their connections a moment later. If the server were already gone, their errors would end
+    // the process.
     await sleep(1_000);
     await server.stop();
   }

@@ -27,7 +27,7 @@ export const SCENARIOS = [
   { id: 'work1', kind: 'jobs', title: 'claim and complete a job, one worker', count: 200 },
 ] as const satisfies readonly Scenario[];
 
-/** Promises of Tidemark in the scenarios of each neighbour that the neighbour does not make. */
+/** For each neighbour, what Tidemark promises in the same scenarios and the neighbour does not. */
 export const LACKS: Readonly<Record<string, string>> = {
   emmett: 'no idempotency keys, no hash chain; concurrent appends to one stream conflict and are retried here',
   'langgraph saver': 'no checksums',

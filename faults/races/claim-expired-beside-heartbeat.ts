@@ -1,7 +1,7 @@
 /**
- * Workers renew short leases around their end, while claimers with `takeExpired` and a sweeper want the same jobs. At most
- * one of them has a job at a time: an acknowledged renewal keeps it until the new lease ends, a claimer that took a job can
- * complete it, and a job that its worker lost has exactly one retry more.
+ * Workers renew short leases around their end, while claimers with `takeExpired` and a sweeper compete for the same
+ * jobs. At most one of them has a job at a time: an acknowledged renewal keeps it until the new lease ends, a claimer
+ * that took a job can complete it, and a job that its worker lost has exactly one retry more.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClaimedJob, isTidemarkError, type Job, type JobStore } from '@tidemark/core';
@@ -13,7 +13,7 @@ const RENEWALS = 4;
 const SHORT_LEASE_MS = 60;
 const LONG_LEASE_MS = 60_000;
 const THRESHOLD_MS = 3_600_000;
-/** Servers on this machine have the same clock, read at another moment. */
+/** Servers on this machine use the same clock, but read it at a different moment. */
 const CLOCK_SLACK_MS = 5;
 const FIRST = 'first';
 
@@ -49,7 +49,10 @@ export const claimExpiredBesideHeartbeat: Race = {
   },
 };
 
-/** Renews a lease around its end until another actor is first, as it may be, or completes the job under a long lease. */
+/**
+ * Renews a lease around its end until another actor takes the job, which is allowed, or completes the job under a long
+ * lease.
+ */
 async function workOn(jobs: JobStore, claim: ClaimedJob, lateMs: () => number, round: Round): Promise<void> {
   let { timeoutAt } = claim.job;
   for (let renewal = 1; renewal <= RENEWALS; renewal++) {
@@ -90,7 +93,7 @@ async function sweepUntil(signal: AbortSignal, jobs: JobStore, taskType: string)
   }
 }
 
-/** A job is completed, or pending after a sweep. Its first worker loses it once or never. */
+/** A job is completed, or pending after a sweep. Its first worker loses it at most once. */
 function checkJob(taskId: string, job: Job | null, { problems }: Round): void {
   const expected = job?.worker === FIRST ? 0 : 1;
   if (job?.retryCount !== expected) problems.push(`${taskId}: has ${job?.retryCount} retries instead of ${expected}`);

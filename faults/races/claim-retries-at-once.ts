@@ -1,7 +1,7 @@
 /**
- * Workers claim the next job of a type and send every claim several times at once, from two clients, as after lost
- * replies. Some end their job before a retry arrives. Each claim id must take exactly one job, and every reply must
- * return that one.
+ * Workers claim the next job of a type. They send every claim several times at once, from two clients, as if replies
+ * had been lost. Some complete their job before a retry arrives. Each claim id must take exactly one job, and every
+ * reply must return that job.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClaimedJob, JobStore } from '@tidemark/core';
@@ -9,7 +9,7 @@ import type { Arena, Race, RoundResult } from './race.ts';
 
 const CLAIMS = 8;
 const SENDINGS = 3;
-/** More jobs than claims, so that a retry which takes another job finds one. */
+/** More jobs than claims, so that a faulty retry finds another job to take. */
 const JOBS = 2 * CLAIMS;
 
 export const claimRetriesAtOnce: Race = {
@@ -37,7 +37,7 @@ export const claimRetriesAtOnce: Race = {
     };
     await Promise.all(Array.from({ length: CLAIMS }, (_, n) => claimOften(n)));
     const { items } = await a.jobs.list('pending', { taskType, limit: 1_000 });
-    // One in four claims sends its job back, which is then pending but was taken.
+    // One in four claims returns its job to the queue. The job is pending again, but was taken.
     const untouched = items.filter(({ retryCount }) => retryCount === 0).length;
     if (untouched !== JOBS - CLAIMS) problems.push(`${CLAIMS} claims took ${JOBS - untouched} jobs`);
     return { checks: CLAIMS, problems };

@@ -9,7 +9,7 @@ import { copyStore } from '@tidemark/runtime';
 import type { Arena, Race, RoundResult } from './race.ts';
 
 const THINGS = 6;
-const LONGEST_DELAY_MS = 40;
+const MAX_DELAY_MS = 40;
 const AT = '2026-02-16T09:30:00.000Z';
 
 export const copyBesideDeletes: Race = {
@@ -27,7 +27,7 @@ async function round({ a, b, random, id }: Arena): Promise<RoundResult> {
     const tokens = Array.from({ length: THINGS }, mintPauseToken);
     for (const [n, token] of tokens.entries()) await fill(from, n, token);
     const removals = tokens.map(async (token, n) => {
-      await sleep(random.next() * LONGEST_DELAY_MS);
+      await sleep(random.next() * MAX_DELAY_MS);
       if (random.between(0, 3) > 0) await remove(remover, n, token);
     });
     await Promise.all([copyStore(from, to), ...removals]);

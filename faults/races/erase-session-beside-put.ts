@@ -13,7 +13,7 @@ const ARTIFACTS = 8;
 
 type Kind = 'small' | 'large' | 'stream';
 
-const LONGEST_DELAY_MS: Record<Kind, number> = { small: 10, large: 40, stream: 40 };
+const MAX_DELAY_MS: Record<Kind, number> = { small: 10, large: 40, stream: 40 };
 
 export function eraseSessionBesidePut(kind: Kind): Race {
   return {
@@ -25,7 +25,7 @@ export function eraseSessionBesidePut(kind: Kind): Race {
 
 async function round(arena: Arena, kind: Kind): Promise<RoundResult> {
   const [a, b] = [arena.a.forTenant(arena.id), arena.b.forTenant(arena.id)];
-  const delay = () => arena.random.next() * LONGEST_DELAY_MS[kind];
+  const delay = () => arena.random.next() * MAX_DELAY_MS[kind];
   const contents = Array.from({ length: ARTIFACTS }, () =>
     contentOf(arena, kind === 'small' ? SMALL_BYTES : LARGE_BYTES),
   );

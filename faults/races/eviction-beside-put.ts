@@ -1,13 +1,13 @@
 /**
- * A session is full. One actor stores a new artifact, which evicts the least recently used one, while another stores
- * exactly that one again. It is then among the most recently used and must stay.
+ * A session is full. One actor stores a new artifact, which evicts the least recently used artifact, while another
+ * stores that same artifact again. It then counts as recently used and must stay.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Arena, Race, RoundResult } from './race.ts';
 
 const SESSION_HOLDS = 4;
 const SCOPE = { sessionId: 'session' };
-const LONGEST_DELAY_MS = 8;
+const MAX_DELAY_MS = 8;
 
 export const evictionBesidePut: Race = {
   summary: "' eviction of the least recently used artifact during a put of it",
@@ -26,8 +26,8 @@ async function round({ a, b, random, id }: Arena): Promise<RoundResult> {
   }
   await sleep(2);
   await Promise.all([
-    sleep(random.next() * LONGEST_DELAY_MS).then(() => put(user, 'text 0')),
-    sleep(random.next() * LONGEST_DELAY_MS).then(() => put(writer, 'new')),
+    sleep(random.next() * MAX_DELAY_MS).then(() => put(user, 'text 0')),
+    sleep(random.next() * MAX_DELAY_MS).then(() => put(writer, 'new')),
   ]);
   const isThere = await user.exists(oldest.id);
   return { checks: 1, problems: isThere ? [] : ['an artifact that was just stored again was pushed out'] };

@@ -1,7 +1,7 @@
 /**
- * Two actors append to a run that expires soon, sweep expired runs and begin the next life, all at the same moment. Every
- * acknowledged event must be in the log of its life, without gaps, and none may be acknowledged after the expiry that the
- * event before it set. In the end the run expires for good (RUN-21).
+ * Two actors append to a run that expires soon, sweep expired runs and begin the next life, all at the same moment.
+ * Every acknowledged event must be in the log of its life, without gaps, and none may be acknowledged after the expiry
+ * that the previous event set. In the end the run must stay expired (RUN-21).
  */
 import { randomUUID } from 'node:crypto';
 import { type AppendResult, isTidemarkError, type Store } from '@tidemark/core';
@@ -33,7 +33,7 @@ async function round(arena: Arena): Promise<RoundResult> {
   return { checks: stored.length + 1, problems };
 }
 
-/** One actor. It appends to the life that it saw last or begins the next, pauses, and sweeps. */
+/** One actor: appends to the life that it saw last or begins the next one, waits, and sweeps. */
 async function act({ runs }: Store, { random }: Arena, stored: AppendResult[], problems: string[]): Promise<void> {
   let seen = 1;
   for (let step = 0; step < STEPS; step++) {
@@ -55,7 +55,10 @@ async function act({ runs }: Store, { random }: Arena, stored: AppendResult[], p
   }
 }
 
-/** Checks each life by itself: sequences without gaps, and no event later than the expiry of the one before it. */
+/**
+ * Checks each life separately: sequences must have no gaps, and no event may be later than the expiry of the previous
+ * one.
+ */
 function compare(stored: readonly AppendResult[], problems: string[]): void {
   for (const [life, events] of Map.groupBy(stored, (it) => it.life ?? 1)) {
     const ordered = events.toSorted((one, other) => one.runSeq - other.runSeq);

@@ -1,6 +1,6 @@
 /**
- * Two actors delete a run, begin its next life and append to the lives they know, all at the same moment. Afterwards the
- * log must contain exactly the acknowledged events of its life: none of another life, and none twice (RUN-18).
+ * Two actors delete a run, begin its next life and append to the lives they know, all at the same moment. Afterwards
+ * the log must contain exactly the acknowledged events of its life, each once, and no event of another life (RUN-18).
  */
 import { randomUUID } from 'node:crypto';
 import { type AppendResult, isTidemarkError, type Store } from '@tidemark/core';
@@ -36,7 +36,7 @@ async function round(arena: Arena): Promise<RoundResult> {
   return { checks: stored.length + 1, problems };
 }
 
-/** One actor. It appends to the life that it saw last, to one before it, or begins the next. */
+/** One actor: appends to the life that it saw last or to an earlier one, or begins the next life. */
 async function act({ runs }: Store, { random }: Arena, stored: Stored[], problems: string[]): Promise<void> {
   let seen = 1;
   for (let step = 0; step < STEPS; step++) {

@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ArchiveTarget } from '@tidemark/runtime';
 import type { Random } from '../random.ts';
 
-const LONGEST_WRITE_MS = 8;
+const MAX_WRITE_MS = 8;
 
 export function memoryTarget(random: Random): ArchiveTarget {
   const files = new Map<string, Uint8Array[]>();
   return {
     async put(name, content) {
       const chunks = await Array.fromAsync(content);
-      await sleep(random.between(0, LONGEST_WRITE_MS));
+      await sleep(random.between(0, MAX_WRITE_MS));
       files.set(name, chunks);
     },
     async get(name) {

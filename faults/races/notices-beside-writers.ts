@@ -1,6 +1,6 @@
 /**
- * One actor appends to a run and redacts its events while the other archives, restores and at last deletes it. A reader
- * with notices keeps a copy of the run: the copy must end as the run does, without any payload that was redacted.
+ * One actor appends to a run and redacts its events while the other archives, restores and finally deletes it. A reader
+ * with notices keeps a copy of the run: in the end the copy must equal the run and contain no redacted payload.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FeedItem, NoticeItem, Store } from '@tidemark/core';
@@ -14,7 +14,7 @@ const WAIT_LIMIT_MS = 20_000;
 
 /** Copies the runs of a tenant, as a consumer of the feed would. */
 class Copier {
-  /** Of each run, whether each event still has a payload. */
+  /** For each run, whether each of its events still has a payload. */
   readonly runs = new Map<string, Map<number, boolean>>();
   readonly removals = new Map<string, number>();
   #cursor: string | undefined;

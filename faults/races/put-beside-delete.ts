@@ -8,7 +8,7 @@ import type { Arena, Race, RoundResult } from './race.ts';
 
 /** Large enough to be written in several parts on an engine that limits the size of messages. */
 const SOURCE_BYTES = 2_000_000;
-const LONGEST_DELAY_MS = 60;
+const MAX_DELAY_MS = 60;
 const SCOPE = { sessionId: 'session', traceId: 'trace' };
 /** Reading a permanently unreadable record retries until its timeout. */
 const READ = { timeoutMs: 10_000 };
@@ -28,7 +28,7 @@ async function round({ a, b, random, id }: Arena): Promise<RoundResult> {
     await sleep(delayMs);
     await remover.artifacts.delete(ref.id);
   };
-  const delays = [random.between(0, LONGEST_DELAY_MS), random.between(0, LONGEST_DELAY_MS)] as const;
+  const delays = [random.between(0, MAX_DELAY_MS), random.between(0, MAX_DELAY_MS)] as const;
   await Promise.all([put(), remove(delays[0]), remove(delays[1])]);
   const problems: string[] = [];
   try {

@@ -13,7 +13,7 @@ const RENEWALS = 5;
 const SHORT_LEASE_MS = 60;
 const LONG_LEASE_MS = 60_000;
 const THRESHOLD_MS = 3_600_000;
-/** Servers on this machine use the same clock, but read it at another moment. */
+/** Servers on this machine use the same clock, but read it at a different moment. */
 const CLOCK_SLACK_MS = 5;
 
 export const sweepBesideHeartbeat: Race = {

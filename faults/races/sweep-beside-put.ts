@@ -1,6 +1,6 @@
 /**
  * One actor sweeps with the shortest grace period while another stores bytes that are not referenced yet or were just
- * released. An acknowledged artifact must be readable. A put that lost its upload must say so.
+ * released. An acknowledged artifact must be readable. A put that lost its upload must fail.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTidemarkError } from '@tidemark/core';
@@ -10,7 +10,7 @@ import type { Arena, Race, RoundResult } from './race.ts';
 const SIZES = [2_000, 600_000];
 const WRITERS = 6;
 const SWEEPS = 4;
-const LONGEST_DELAY_MS = 30;
+const MAX_DELAY_MS = 30;
 
 export const sweepBesidePut: Race = {
   summary: "' artifacts.sweep during puts of bytes it considers unreferenced",
@@ -20,7 +20,7 @@ export const sweepBesidePut: Race = {
 
 async function round(arena: Arena): Promise<RoundResult> {
   const [a, b] = [arena.a.forTenant(arena.id).artifacts, arena.b.forTenant(arena.id).artifacts];
-  const delay = () => arena.random.next() * LONGEST_DELAY_MS;
+  const delay = () => arena.random.next() * MAX_DELAY_MS;
   const contents = SIZES.map((size) => contentOf(arena, size));
   for (const bytes of contents) await a.delete((await a.putBytes(bytes)).id);
   await sleep(2);

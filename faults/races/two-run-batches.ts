@@ -1,6 +1,7 @@
 /**
- * One actor sends batches over two runs with tight time limits, while the other keeps both runs busy. An append that
- * succeeds must have stored both events, a rejected one none, and an unknown outcome must carry the write.
+ * One actor sends batches over two runs with short timeouts, while the other keeps both runs busy. A batch that
+ * succeeds must have stored both events, a rejected batch none, and the error of an unknown outcome must carry the
+ * write.
  */
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { runEvent } from '../run-event.ts';

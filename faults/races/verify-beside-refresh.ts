@@ -18,8 +18,8 @@ const WRONG = 'a reason that no event has';
 const APPENDS = 6;
 
 /**
- * Stores a snapshot with content that no event has. A bound one is used by readers until `verify` compares it, as if a
- * faulty reducer had folded it. An unbound one is detected by every reader, as if it were damaged.
+ * Stores a snapshot with content that no event has. Readers use a bound snapshot until `verify` compares it, as if a
+ * faulty reducer had folded it. Every reader detects an unbound snapshot, as if it were damaged.
  */
 async function spoil(runs: RunEngine, run: RunKey, isBound: boolean): Promise<void> {
   const stored = (await runs.loadSnapshot(run, {}))!;
@@ -32,7 +32,8 @@ async function spoil(runs: RunEngine, run: RunKey, isBound: boolean): Promise<vo
 }
 
 /**
- * Reports stored snapshots that go back. If none is stored, `getSnapshot` would project one that may be ahead of all.
+ * Reports stored snapshots that go back to an earlier sequence. Reads the stored form, because `getSnapshot` would fold
+ * a missing snapshot, which may be newer than any stored one.
  */
 class Watcher {
   readonly problems: string[] = [];

@@ -13,7 +13,7 @@ export interface Stored {
 
 /**
  * Stores secrets with `write`, and searches the engine for them. The same search in a store that does not encrypt finds
- * them, which shows that it looks in the right places.
+ * them, which shows that the search covers the right data.
  */
 export function testSealing(secrets: readonly string[], write: (store: Store) => Promise<Stored>): void {
   describe.each(Object.keys(RAW_ENGINES))('in a store that encrypts, on %s', (engine) => {

@@ -94,7 +94,7 @@ const only = true;
 });
 
 describe('the entries', () => {
-  it('are those of published packages, with their subpaths', () => {
+  it('are the entries of published packages, including their subpaths', () => {
     const specifiers = publishedEntries(ROOT).map(({ specifier }) => specifier);
     expect(specifiers).toEqual(expect.arrayContaining(['tidemark', '@tidemark/core', '@tidemark/core/engine']));
     expect(specifiers).not.toContain('@tidemark/wire');

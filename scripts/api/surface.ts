@@ -10,7 +10,7 @@ export interface ExportedName {
   name: string;
   /** Whether the name exists only as a type. */
   isType: boolean;
-  /** The file that declares it, relative to the root. */
+  /** The file that declares the name, relative to the root. */
   file: string;
   declaration: string;
 }

@@ -2,7 +2,7 @@
 
 /** Checks apply to the commits after this one. */
 export const BASE = '640eefc';
-const MOST_CHARACTERS = 72;
+const MAX_CHARACTERS = 72;
 /** One or more areas, as in `core:` or `postgres, redis:`. */
 const FORM = /^[a-z0-9][a-z0-9 ,/.-]{0,40}: \S/;
 
@@ -15,7 +15,7 @@ export interface Commit {
 export function subjectProblems({ hash, subject }: Commit): string[] {
   const problems: string[] = [];
   const length = [...subject].length;
-  if (length > MOST_CHARACTERS) problems.push(`has ${length} characters; the most is ${MOST_CHARACTERS}`);
+  if (length > MAX_CHARACTERS) problems.push(`has ${length} characters; the most is ${MAX_CHARACTERS}`);
   if (!FORM.test(subject)) problems.push('is not of the form "area: subject"');
   if (subject.endsWith('.')) problems.push('ends with a full stop');
   return problems.map((problem) => `${hash} "${subject}" ${problem}`);

@@ -138,6 +138,7 @@ export const NEW_CLIENT_OLD_SERVER: Readonly<Record<string, string>> = {
   'runs/expiry-sweep-is-fenced': '0.1 does not know the expiry of runs',
   'runs/new-life-after-expiry': '0.1 does not know the expiry of runs',
   'runs/expired-run-is-not-restored': '0.1 does not know the expiry of runs',
+  'runs/expiry-is-checked': '0.1 does not know the expiry of runs',
   'agents/bindings/every-member-comes-back': '0.1 has no bindings of a router session',
   'agents/bindings/most-recent-first': '0.1 has no bindings of a router session',
   'agents/bindings/long-sessions-are-whole': '0.1 has no bindings of a router session',

@@ -5,7 +5,7 @@ import { anchorsOf, codeWordsOf, linksOf } from './markdown.ts';
 
 /** A word in code that starts with one of these folders is a path from the root of the repository. */
 const FROM_ROOT = /^(?:packages|docs|scripts|faults|bench|examples|clients)\/[\w@./{},*<>-]+/;
-/** A path of the reader's own files starts with `./`. */
+/** Paths of files that belong to the reader start with `./`. */
 const SOURCE_FILE = /^(?!\.\/)[\w@./{},*<>-]+\.(?:ts|tsx|js|cjs|sql|lua|md|py)$/;
 
 /** A page of the repository. */

@@ -1,7 +1,7 @@
 /**
- * `npm run test:matrix -- stranger`: everything that a new reader can type. It clones this repository and follows the
- * README, then runs every code block of every page, every example of the command line, of the HTTP routes and of the
- * API reference, and installs the packages.
+ * `npm run test:matrix -- stranger`: runs everything that a new reader can type. It clones this repository and follows
+ * the README, then runs every code block of every page, every example of the command line, of the HTTP routes and of
+ * the API reference, and installs the packages.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

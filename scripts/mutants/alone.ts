@@ -1,4 +1,4 @@
-/** Judges a mutant that no switch can turn on, in processes of its own: constants and Lua scripts. */
+/** Tests a mutant without a switch, in separate processes: constants and Lua scripts. */
 import { startTests } from './processes.ts';
 import type { Sandbox } from './sandbox.ts';
 import { argumentsOf, environmentOf, STAGES, type Stage } from './stages.ts';
@@ -6,11 +6,11 @@ import { argumentsOf, environmentOf, STAGES, type Stage } from './stages.ts';
 export type Verdict = 'killed' | 'survived' | 'timed out';
 
 /**
- * A mutant that exceeds the time limit has been noticed: it loops, or waits forever. The limit of a stage is a multiple
- * of its time on unchanged sources.
+ * A mutant that exceeds the time limit counts as detected: it loops, or waits forever. The limit of a stage is a
+ * multiple of its time on unchanged sources.
  */
-const LONGEST_MS = 900_000;
-const SHORTEST_LIMIT_MS = 60_000;
+const MAX_MS = 900_000;
+const MIN_LIMIT_MS = 60_000;
 const TIMES_AS_LONG = 5;
 
 /** The measured limit of each stage. */
@@ -24,8 +24,8 @@ export async function judgeAlone(sandbox: Sandbox, file: string, changed: string
     try {
       const outcome = await run(sandbox, stage);
       if (outcome === 'timed out') return outcome;
-      // On a busy machine a test that measures time may fail by itself, but hardly twice in a row. The kit waits as
-      // long as it takes.
+      // On a busy machine a test that measures time may fail without the mutant, but rarely twice in a row. A failure
+      // of the kit counts at once, because its cases wait as long as necessary.
       if (outcome !== 0 && (stage.kit || (await run(sandbox, stage)) !== 0)) return 'killed';
     } finally {
       sandbox.write(file, source);
@@ -41,7 +41,7 @@ async function measure(sandbox: Sandbox, stage: Stage): Promise<number> {
   if (outcome !== 0) throw new Error(`Tests of the stage "${stage.name}" fail without any change (${outcome}).`);
   const took = performance.now() - began;
   console.error(`mutants: ${stage.name}: ${(took / 1000).toFixed(1)} s without any change`);
-  return Math.min(LONGEST_MS, Math.max(SHORTEST_LIMIT_MS, TIMES_AS_LONG * took));
+  return Math.min(MAX_MS, Math.max(MIN_LIMIT_MS, TIMES_AS_LONG * took));
 }
 
 async function run({ root }: Sandbox, stage: Stage): Promise<number | 'timed out'> {
@@ -51,7 +51,7 @@ async function run({ root }: Sandbox, stage: Stage): Promise<number | 'timed out
     timer = setTimeout(() => {
       tests.kill();
       resolve('timed out');
-    }, limits.get(stage) ?? LONGEST_MS);
+    }, limits.get(stage) ?? MAX_MS);
   });
   const outcome = await Promise.race([tests.ended, late]);
   clearTimeout(timer);

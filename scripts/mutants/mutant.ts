@@ -5,7 +5,7 @@ export interface Mutant extends Range {
   replacement: string;
   /**
    * The expression around the change, which a switch can replace while the tests run. Absent if the code runs only
-   * once, when its file is loaded, or is no TypeScript.
+   * once, when its file is loaded, or is not TypeScript.
    */
   host?: Range;
 }

@@ -1,4 +1,7 @@
-/** The notes that the test process appends for `switching.ts`, so that a new process continues where one was stopped. */
+/**
+ * The notes that the test process appends for `switching.ts`, so that a new process continues where the previous one
+ * stopped.
+ */
 import { appendFileSync, closeSync, openSync, readSync } from 'node:fs';
 
 /** The error of a mutant that loops or waits forever. */
@@ -12,7 +15,7 @@ export type Note =
   /** A test that evaluates these mutants passes without them. */
   | { kind: 'reached'; ids: number[] }
   | { kind: 'killed'; id: number; test: string; error: string }
-  /** A mutant after which a test fails, or never ends, also without it: only a new process can judge it. */
+  /** A mutant after which a test fails or never ends, even without the mutant. Only a new process can judge it. */
   | { kind: 'suspect'; id: number; test: string; hung: boolean }
   /** A test that fails without a mutant. */
   | { kind: 'excluded'; test: string; error: string }

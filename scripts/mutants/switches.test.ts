@@ -1,4 +1,7 @@
-/** Sources with switches behave like the original until a switch is on, and then like that mutant alone. */
+/**
+ * Sources with switches behave like the original while all switches are off, and like a single mutant while its switch
+ * is on.
+ */
 import { expect, it, onTestFinished } from 'vitest';
 import { describeMutant, mutated } from './mutant.ts';
 import { type Switched, withSwitches } from './switches.ts';

@@ -1,7 +1,7 @@
 /**
- * Runs each test first without a mutant, then once with each mutant that the first run evaluated, and again
- * without a mutant after each failure. `TIDEMARK_MUTANT_NOTES` names the file for the results, which also says what an
- * earlier process has found. Without it, each test runs once as usual.
+ * Runs each test first without a mutant, then once with each mutant that the first run evaluated, and again without a
+ * mutant after each failure. `TIDEMARK_MUTANT_NOTES` names the file for the results, which also contains the results of
+ * earlier processes. Without it, each test runs once as usual.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TestRunner } from 'vitest';
@@ -14,10 +14,10 @@ type Attempt = { retry: number; repeats: number };
 type Step = { mutant: number } | { checking: number; error: string };
 
 /** On a busy machine a test of a few milliseconds may take seconds. */
-const SHORTEST_LIMIT_MS = 15_000;
+const MIN_LIMIT_MS = 15_000;
 const TIMES_AS_LONG = 10;
 const FIRST_LIMIT_MS = 180_000;
-/** How much later `switching.ts` stops the process, which no timer of a process that loops can do. */
+/** How much later `switching.ts` stops the process. A process that loops cannot stop itself with a timer. */
 const GRACE_MS = 10_000;
 /** More tries than a test has mutants: the plan decides when a test ends. */
 const NO_LIMIT = 1_000_000;
@@ -136,7 +136,7 @@ export default class SwitchingRunner extends TestRunner {
       switches.write({ kind: 'excluded', test: name, error });
       return;
     }
-    this.#limitMs = Math.max(SHORTEST_LIMIT_MS, TIMES_AS_LONG * (performance.now() - this.#began));
+    this.#limitMs = Math.max(MIN_LIMIT_MS, TIMES_AS_LONG * (performance.now() - this.#began));
     const ids = addTo(switches.reached);
     if (ids.length > 0) switches.write({ kind: 'reached', ids });
     const suspect = switches.suspects.get(name);
@@ -163,7 +163,7 @@ export default class SwitchingRunner extends TestRunner {
   }
 }
 
-/** Runs a test, and fails when it takes too long. Its waits are left behind: they do not stop the next run. */
+/** Runs a test, and fails when it takes too long. Its pending waits are abandoned and do not block the next run. */
 async function within(limitMs: number, body: () => unknown): Promise<void> {
   const ended = new AbortController();
   const limit = sleep(limitMs, null, { signal: ended.signal }).then(() => Promise.reject(new Error(TIMED_OUT)));

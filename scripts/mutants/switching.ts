@@ -55,7 +55,7 @@ export async function judgeSwitched(
   const open = mutants.map(({ id }) => id).join();
   const env = { ...environmentOf(stage), TIDEMARK_MUTANT_NOTES: path, TIDEMARK_MUTANTS_OPEN: open };
   try {
-    // Each further process follows a note about a suspect or an excluded test, so that this ends.
+    // Each further process starts after a note about a suspect or an excluded test, so this loop ends.
     for (;;) {
       const tests = startTests(root, argumentsOf(stage), env);
       const last = await watch(tests, reader, learn);

@@ -1,4 +1,4 @@
-/** Finds the operators and conditions of a TypeScript file, and those of the SQL inside its strings. */
+/** Finds the operators and conditions of a TypeScript file, and of the SQL inside its strings. */
 import ts from 'typescript';
 import type { Mutant, Range } from './mutant.ts';
 import { sqlMutants } from './sql.ts';
@@ -22,7 +22,7 @@ export function typescriptMutants(file: string, source: string): Mutant[] {
   const tree = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true);
   const mutants: Mutant[] = [];
   const rangeOf = (node: ts.Node): Range => ({ start: node.getStart(tree), end: node.getEnd() });
-  /** Returns the members of a mutant that say which expression a switch replaces. */
+  /** Returns the members of a mutant that identify the expression that a switch replaces. */
   const hosted = (expression: ts.Node) => (runsInCalls(expression) ? { host: rangeOf(hostOf(expression)) } : {});
   const replace = (node: ts.Node, replacement: string, expression = node) => {
     mutants.push({ file, ...rangeOf(node), replacement, ...hosted(expression) });

@@ -1,6 +1,6 @@
 /**
- * Derives the fields that the manifests of all packages share from that of the repository, so that version, minimum
- * Node, licence and address are each declared once. `npm run docs` writes them.
+ * Derives the fields that all packages share from the manifest of the repository, so that version, minimum Node,
+ * licence and address are each declared once. `npm run docs` writes them.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -34,7 +34,7 @@ export function readManifest(directory: string): Manifest {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
 }
 
-/** Returns the folders of the packages, relative to the root and in order; those on npm only if `published`. */
+/** Returns the folders of the packages, relative to the root and in order; only those on npm if `published`. */
 export function packageFolders(root: string, { published = false } = {}): string[] {
   return globSync('packages/*/package.json', { cwd: root })
     .map((path) => dirname(path))

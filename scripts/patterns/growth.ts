@@ -1,6 +1,6 @@
 /**
- * Measures how the time of a regular expression grows with its input. Only large ratios of the shortest of several runs
- * count, so that a busy machine cannot make a linear pattern fail.
+ * Measures how the time of a regular expression grows with its input. Each input is run several times, and only the
+ * shortest run counts. Only large ratios fail, so that a linear pattern passes on a busy machine.
  */
 import { type Stress, stressesOf, stressText } from './stress.ts';
 
@@ -14,9 +14,9 @@ export interface Growth {
 
 const FACTOR = 4;
 /** For 4 times the text a linear pattern takes 4 times as long, and a quadratic one 16 times. */
-const MOST_RATIO = 8;
+const MAX_RATIO = 8;
 /** Linear patterns take some hundredths of a millisecond for the longest text. A shorter time proves nothing. */
-const LEAST_MS = 1;
+const MIN_MS = 1;
 /** Starts very short, so that exponential or cubic growth is detected before a string takes forever. */
 const LENGTHS = [16, 18, 20, 22, 24, 28, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192];
 const RUNS = 5;
@@ -32,10 +32,10 @@ export function worseThanLinear(pattern: RegExp): Growth | null {
 
 function growthOf(pattern: RegExp, stress: Stress): Growth | null {
   for (const length of LENGTHS) {
-    if (leastTime(pattern, stressText(stress, length), 2) < LEAST_MS) continue;
+    if (leastTime(pattern, stressText(stress, length), 2) < MIN_MS) continue;
     const longMs = leastTime(pattern, stressText(stress, length), RUNS);
     const shortMs = leastTime(pattern, stressText(stress, length / FACTOR), RUNS);
-    if (longMs >= LEAST_MS && longMs > MOST_RATIO * shortMs) return { stress, length, shortMs, longMs };
+    if (longMs >= MIN_MS && longMs > MAX_RATIO * shortMs) return { stress, length, shortMs, longMs };
   }
   return null;
 }
@@ -43,7 +43,7 @@ function growthOf(pattern: RegExp, stress: Stress): Growth | null {
 /** Returns the shortest time of several runs. Stops after a run that is too short to prove anything. */
 function leastTime(pattern: RegExp, text: string, runs: number): number {
   let least = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < runs && least > LEAST_MS / 10; run++) {
+  for (let run = 0; run < runs && least > MIN_MS / 10; run++) {
     pattern.lastIndex = 0;
     const started = performance.now();
     text.replace(pattern, '');

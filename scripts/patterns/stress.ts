@@ -16,9 +16,9 @@ export interface Stress {
   tail: string;
 }
 
-const MOST_ATOMS = 48;
+const MAX_ATOMS = 48;
 const WIDEST_WINDOW = 6;
-const MOST_PAIRED = 12;
+const MAX_PAIRED = 12;
 /** Endings that most patterns do not match, so that they try all alternatives first. */
 const TAILS = ['', '\0', '!', '\n'];
 const WORDS = [...'a1eEfxAX0'];
@@ -43,7 +43,7 @@ export function stressesOf(pattern: RegExp): Stress[] {
 }
 
 function stressesIn(pattern: RegExp, alphabet: readonly string[]): Stress[] {
-  const atoms = atomsOf(pattern, alphabet).slice(0, MOST_ATOMS);
+  const atoms = atomsOf(pattern, alphabet).slice(0, MAX_ATOMS);
   const texts = atoms.map(({ text, least }) => text.repeat(Math.max(1, least)));
   const beginning = (count: number) => texts.slice(0, count).join('');
   const all = new Map<string, Stress>();
@@ -58,7 +58,7 @@ function stressesIn(pattern: RegExp, alphabet: readonly string[]): Stress[] {
       add(beginning(start), pump);
     }
   }
-  const letters = [...new Set(atoms.map(({ text }) => text))].slice(0, MOST_PAIRED);
+  const letters = [...new Set(atoms.map(({ text }) => text))].slice(0, MAX_PAIRED);
   for (const one of letters) for (const other of letters) add('', one + other);
   return [...all.values()];
 }

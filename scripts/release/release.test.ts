@@ -85,7 +85,7 @@ describe('the components of a release', () => {
   };
   const released = narrowed(bom, [own], ['page'], '0.2.0');
 
-  it('are the published packages, their dependencies and bundled ones, without development tools', () => {
+  it('are the published packages, their dependencies and bundled packages, without development tools', () => {
     expect(released.components.map((it) => it['bom-ref'])).toEqual([
       '@tidemark/example@0.2.0',
       'deep@2.0.0',

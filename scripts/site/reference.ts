@@ -20,7 +20,10 @@ export interface ReferenceEntry {
   comment: string;
   /** The codes and conditions after `@throws`. */
   throws: string[];
-  /** Examples of the name itself or its members, or else one that uses the name, or a call that takes or returns it. */
+  /**
+   * Examples of the name or its members. Without any, an example that uses the name, or of a call that takes or returns
+   * it.
+   */
   examples: Shown[];
 }
 

@@ -109,7 +109,7 @@ describe('the reference', () => {
     }
   });
 
-  it('has a page per module, whose name does not hide that of another module', () => {
+  it('has a page per module, and no two pages have the same name', () => {
     const pages = globSync('reference/*.html', { cwd: directory });
     for (const name of ['tidemark', 'client', 'client-slim', 'sqlite', 'server', 'runtime'])
       expect(pages).toContain(`reference/${name}.html`);

@@ -81,7 +81,7 @@ function proseLines({ text }: Comment, firstLine: number): ProseLine[] {
   return text.split('\n').map((line, at) => ({ line: firstLine + at, text: line.replaceAll(DECORATION, '') }));
 }
 
-/** Functions of test runners whose first argument is a title, also after `.each(…)` and the like. */
+/** Functions of test runners whose first argument is a title, including calls through `.each(…)` and the like. */
 const TITLED_CALLS = new Set(['describe', 'it', 'test']);
 
 /** Returns the titles of tests and the `title` properties of a script, each as a passage. */

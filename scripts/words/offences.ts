@@ -44,7 +44,7 @@ export function offencesIn(path: string, text: string): Offence[] {
     PHRASES.filter((phrase) => phrase.in !== 'doc' || passage.isDoc).flatMap(({ pattern, write }) =>
       [...passage.text.matchAll(new RegExp(pattern, `${pattern.flags}g`))].map(({ index, 0: match }) => ({
         path,
-        // A match may start with the full stop of the sentence before.
+        // A match may start with the full stop of the previous sentence.
         line: lineAt(passage, index + match.search(/\w/)),
         words: passage.text.slice(Math.max(0, index - CONTEXT), index + match.length + CONTEXT),
         write,

@@ -38,7 +38,14 @@ needs_checkpoint = unittest.skipUnless(HAS_CHECKPOINT, "langgraph-checkpoint is 
 needs_conformance = unittest.skipUnless(HAS_CONFORMANCE, "langgraph-checkpoint-conformance is not installed")
 needs_graph = unittest.skipUnless(HAS_GRAPH, "langgraph is not installed")
 
-LARGE = "x" * 6_000
+LARGE = "x" * 20_000
+"""Too large for the record of its checkpoint."""
+
+
+def prose(seed: int, words: int) -> str:
+    """Returns text that is different for each seed."""
+    rng = random.Random(f"prose {seed}")
+    return " ".join(f"{rng.randrange(50_000):x}" for _ in range(words))
 
 
 def thread_of(thread: str, id: str | None = None, namespace: str = "") -> Any:
@@ -80,6 +87,14 @@ class SaverCase(StoreCase):
         changed = {name: checkpoint["channel_versions"][name] for name in more.get("changed", values)}
         return await more.get("saver", self.saver).aput(config, checkpoint, metadata, changed)
 
+    async def size(self, thread: str) -> int:
+        """Returns the number of bytes in the records of a thread."""
+        size = 0
+        for root in ("cp", "blob"):
+            async for _, record in self.store.kv.scan(f"tidemark.langgraph.{root}.{thread}."):
+                size += sum(map(len, record.fields.values()))
+        return size
+
     async def keys(self, prefix: str) -> list[str]:
         return [key async for key in self.store.kv.scan_keys(prefix)]
 
@@ -98,6 +113,77 @@ class Checkpoints(SaverCase):
         found = await self.saver.aget_tuple(thread_of(thread))
         self.assertEqual(found.checkpoint["channel_values"], {"text": LARGE, "step": 4})
 
+    async def test_store_only_what_is_new_in_a_growing_value(self) -> None:
+        thread = new_name("thread")
+        config, log, whole = thread_of(thread), [], 0
+        configs = []
+        for turn in range(60):
+            log.append(prose(turn, 100))
+            whole += len("".join(log))
+            # Every tenth checkpoint is stored by a saver that has not seen the others.
+            saver = self.new_saver() if turn % 10 == 9 else self.saver
+            config = await self.put(config, {"log": [*log]}, {"log": turn}, saver=saver)
+            configs.append(config)
+        self.assertLess(await self.size(thread), whole / 4)
+        reader = self.new_saver()
+        for at in (59, 0, 31):
+            found = await reader.aget_tuple(configs[at])
+            self.assertEqual(found.checkpoint["channel_values"], {"log": log[: at + 1]})
+        self.assertEqual(len([it async for it in reader.alist(thread_of(thread))]), 60)
+        await self.saver.aprune([thread])
+        self.assertLess(await self.size(thread), 2 * len("".join(log)) + 5_000)
+        copy = new_name("copy")
+        await self.saver.acopy_thread(thread, copy)
+        await self.saver.adelete_thread(thread)
+        self.assertEqual(await self.keys(f"tidemark.langgraph.cp.{thread}."), [])
+        found = await self.new_saver().aget_tuple(thread_of(copy))
+        self.assertEqual(found.checkpoint["channel_values"], {"log": log})
+
+    async def test_keep_their_values_whatever_changes_and_is_pruned(self) -> None:
+        for seed in range(6):
+            thread, rng = new_name("thread"), random.Random(seed)
+            stored: dict[str, list[str]] = {}
+            config, saver = thread_of(thread), self.new_saver()
+            for step in range(25):
+                log = [*stored.get(config["configurable"].get("checkpoint_id", ""), [])]
+                at = rng.randrange(len(log) + 1)
+                change = rng.choice(["append", "append", "insert", "remove", "restart", "prune", "fork"])
+                if change == "append":
+                    log.append(prose(step, rng.choice([5, 100, 2_500])))
+                elif change == "insert":
+                    log.insert(at, prose(step, 60))
+                elif change == "remove":
+                    del log[at : at + 2]
+                elif change == "restart":
+                    saver = self.new_saver()
+                elif change == "prune":
+                    await saver.aprune([thread])
+                    left = {it.config["configurable"]["checkpoint_id"] async for it in saver.alist(thread_of(thread))}
+                    stored = {id: it for id, it in stored.items() if id in left}
+                    config = thread_of(thread, max(stored, default=None))
+                    continue
+                elif stored:
+                    config = thread_of(thread, rng.choice(sorted(stored)))
+                    log = [*stored[config["configurable"]["checkpoint_id"]], "fork"]
+                config = await self.put(config, {"log": log}, {"log": step}, saver=saver)
+                stored[config["configurable"]["checkpoint_id"]] = log
+            for reader in (saver, self.new_saver()):
+                for id, log in stored.items():
+                    found = await reader.aget_tuple(thread_of(thread, id))
+                    self.assertEqual(found.checkpoint["channel_values"], {"log": log})
+
+    async def test_with_the_id_of_another_one_leave_its_blobs(self) -> None:
+        thread = new_name("thread")
+        config, log, configs = thread_of(thread), [], []
+        for turn in range(6):
+            log.append(prose(turn, 100))
+            config = await self.put(config, {"log": [*log]}, {"log": turn})
+            configs.append(config)
+        again = {**checkpoint_of({"log": [prose(99, 300)]}, {"log": 4}), "id": configs[4]["configurable"]["checkpoint_id"]}
+        await self.new_saver().aput(configs[3], again, {"source": "loop", "step": 4, "parents": {}}, {"log": 4})
+        found = await self.new_saver().aget_tuple(configs[5])
+        self.assertEqual(found.checkpoint["channel_values"], {"log": log})
+
     async def test_have_any_size_and_any_name(self) -> None:
         config = thread_of("ü" * 400 + new_name("thread"), namespace="deep|" * 200)
         stored = await self.put(config, {"text": "x" * 5_000_000, "c" * 700: 1, "nul \0": "\0"})
@@ -111,9 +197,12 @@ class Checkpoints(SaverCase):
     async def test_of_a_deleted_thread_leave_nothing_behind(self) -> None:
         thread = new_name("thread")
         stored = await self.put(thread_of(thread), {"text": LARGE})
-        await self.saver.aput_writes(stored, [("a", LARGE * 40)], "task")
+        await self.saver.aput_writes(stored, [("a", LARGE * 12)], "task")
         await self.put(thread_of(thread, namespace="child"), {"text": LARGE})
         await self.put(thread_of(thread, namespace="fenced"), {"text": LARGE}, saver=self.new_saver(fence=True))
+        # Writes of a checkpoint that was never stored, and the mark of a fence.
+        await self.saver.aput_writes(thread_of(thread, "1f0-never"), [("a", LARGE * 12)], "task")
+        await self.store.kv.set_fields(f"tidemark.langgraph.cp.{thread}.=.1f0-fenced.c", {"fenced": "by"})
         await self.saver.adelete_thread(thread)
         for root in ("cp", "blob", "head"):
             self.assertEqual(await self.keys(f"tidemark.langgraph.{root}.{thread}."), [])
@@ -122,7 +211,7 @@ class Checkpoints(SaverCase):
     async def test_keep_the_first_write_of_a_task(self) -> None:
         stored = await self.put(thread_of(new_name("thread")), {"a": 1})
         savers = [self.new_saver() for _ in range(6)]
-        pairs = [[("a", f"a{at}"), ("b", f"{LARGE * 40}{at}")] for at in range(6)]
+        pairs = [[("a", f"a{at}"), ("b", f"{LARGE * 12}{at}")] for at in range(6)]
         await asyncio.gather(*(it.aput_writes(stored, pair, "task") for it, pair in zip(savers, pairs, strict=True)))
         await self.saver.aput_writes(stored, [("__error__", "first")], "task")
         await self.saver.aput_writes(stored, [("__error__", "second")], "task")
@@ -137,11 +226,25 @@ class Checkpoints(SaverCase):
         await self.put(root, {"text": "newest", "step": 0}, {"text": 2, "step": 1}, changed=["text"])
         late = self.new_saver()
         # It has read which values the parent has, and the parent is pruned before it refers to them.
-        await late._channels_of(*self._branch_and_id(root))
+        await late._known(*self._branch_and_id(root))
         await self.saver.aprune([thread])
         stored = await self.put(root, {"text": LARGE, "step": 1}, {"text": 1, "step": 2}, changed=["step"], saver=late)
         found = await self.saver.aget_tuple(stored)
         self.assertEqual(found.checkpoint["channel_values"], {"text": LARGE, "step": 1})
+
+    async def test_survive_that_their_parent_was_stored_again(self) -> None:
+        thread = new_name("thread")
+        log = [prose(turn, 100) for turn in range(8)]
+        root = await self.put(thread_of(thread), {"log": log})
+        late = self.new_saver()
+        dropped = await late.aget_tuple(root)
+        await self.put(root, {"log": ["newest"]}, {"log": 2})
+        await self.saver.aprune([thread])
+        # The same checkpoint is stored again, with other blobs than those that `late` remembers.
+        await self.new_saver().aput(thread_of(thread), dropped.checkpoint, dropped.metadata, {"log": 1})
+        stored = await self.put(root, {"log": [*log, "late"]}, {"log": 3}, saver=late)
+        found = await self.new_saver().aget_tuple(stored)
+        self.assertEqual(found.checkpoint["channel_values"], {"log": [*log, "late"]})
 
     async def test_are_pruned_without_those_that_delta_channels_need(self) -> None:
         thread = new_name("thread")
@@ -165,7 +268,8 @@ class Checkpoints(SaverCase):
         stored = await self.put(thread_of(thread), {"text": LARGE})
         for key in await self.keys(f"tidemark.langgraph.blob.{thread}."):
             await self.store.kv.delete(key)
-        self.assertEqual((await self.failure_of(self.saver.aget_tuple(stored))).code, "CORRUPT_VALUE")
+        # The saver that stored the value still has it.
+        self.assertEqual((await self.failure_of(self.new_saver().aget_tuple(stored))).code, "CORRUPT_VALUE")
 
     async def test_equal_those_of_the_saver_in_memory_after_random_calls(self) -> None:
         from langgraph.checkpoint.memory import InMemorySaver
@@ -258,7 +362,7 @@ class FencedThreads(SaverCase):
         parent = root["configurable"]["checkpoint_id"]
         await claim_head(self.store.kv, branch_of(root), parent, late["id"])
         stored = await self.put(root, {"a": 2}, saver=self.new_saver(fence=True))
-        # The one that claimed was only slow. It learns that it has lost, and stores nothing.
+        # The writer that claimed was only slow. It detects that it has lost, and stores nothing.
         failure = await self.failure_of(saver.aput(root, late, {"step": 1}, {"a": 1}))
         self.assertEqual(failure.code, "CONFLICT")
         self.assertEqual([it.config for it in [x async for x in self.saver.alist(thread_of(thread))]], [stored, root])

@@ -1,4 +1,4 @@
-"""Appends that share a request, beside a real server."""
+"""Appends that share a request, against a real server."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def lost(write: Write | None) -> TidemarkError:
 
 
 def no_server(reason: str) -> TidemarkError:
-    """Returns the error of a call that something else has answered."""
+    """Returns the error of a call that was answered by something other than a Tidemark server."""
     return TidemarkError("STORAGE_ERROR", f"What answers there is no Tidemark server: {reason}")
 
 

@@ -214,7 +214,7 @@ class Kv:
     ) -> ScanPage:
         """Returns up to `limit` records of such a scan, and names the keys whose records are damaged.
 
-        A page can have fewer records although more follow: `next` says whether they do.
+        A page can have fewer records although more follow: `next` is set if they do.
         """
         body = _scan(prefix, (), None, start, end) | {"reverse": reverse, "limit": limit}
         if cursor is not None:
@@ -256,7 +256,8 @@ class Kv:
         """Deletes all records under a prefix in steps, and returns their number. The prefix must
         not be empty.
 
-        A record that is written after its key was passed stays. After a failure, calling it again deletes the rest.
+        A record that is written after a step has passed its key stays. After a failure, calling it again deletes the
+        rest.
         """
         body: dict[str, Any] = {"prefix": check_id(prefix, "prefix"), "limit": _DELETED_AT_ONCE, **_range(start, end)}
         write = Write("kv.delete_prefix", {"prefix": prefix, "start": start, "end": end})

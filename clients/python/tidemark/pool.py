@@ -30,7 +30,7 @@ class Pool:
         self._loop_end: AsyncGenerator[None, None] | None = None
 
     async def take(self, *, fresh: bool) -> Connection:
-        """Takes a connection, which must be given back. With `fresh` it opens a new one, because
+        """Takes a connection, which must be returned to the pool. With `fresh` it opens a new one, because
         the server may be closing an idle one."""
         await self._close_with_loop()
         if self._calls >= _MAX_CALLS:

@@ -14,7 +14,7 @@ LINES_TYPE = "application/x-ndjson"
 
 _MOST_EVENTS = 500
 _MOST_BYTES = 1024 * 1024
-# Larger events have requests of their own. Servers limit lines more strictly than bodies.
+# Larger events are sent in their own requests. Servers limit lines more strictly than bodies.
 _MOST_EVENT_BYTES = 64 * 1024
 # After this time without an answer, the next group is sent too, so that one slow request does not stop the others.
 _STALLED_SECONDS = 0.1
@@ -120,7 +120,7 @@ class SharedAppends:
         return group
 
     async def _send_group(self, group: list[_Append]) -> None:
-        # The latest deadline of the callers applies, so that a short one cannot end the other calls.
+        # The latest deadline of the callers applies, so that a caller with a short deadline cannot end the other calls.
         deadline = max(append.deadline for append in group)
         try:
             if len(group) == 1:
@@ -150,7 +150,7 @@ def _settle(group: list[_Append], answer: Answer) -> None:
     for append, line in zip(group, lines, strict=False):
         outcome: Any = json.loads(line)
         if not isinstance(outcome, dict) or "status" not in outcome:
-            # The request failed midway. The lines before have been answered.
+            # The request failed midway. The preceding lines have been answered.
             break
         problem = outcome.get("problem")
         if problem is None:

@@ -36,7 +36,7 @@ class MemoryInfo:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """The properties of the server's store that matter to those who write records."""
+    """The properties of the server's store that matter to writers of records."""
 
     backend: str
     encrypts: bool

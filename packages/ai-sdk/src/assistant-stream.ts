@@ -53,7 +53,10 @@ export class TidemarkStreamStore implements ResumableStreamStore {
     this.#heartbeats = new Heartbeats(this.#logs);
   }
 
-  /** Returns `producer` to the first caller of a stream, and `consumer` to all others until it is deleted or expires. */
+  /**
+   * Returns `producer` to the first caller of a stream, and `consumer` to all others until the stream is deleted or
+   * expires.
+   */
   async acquire(streamId: string, options?: ResumableStreamAcquireOptions): Promise<ResumableStreamRole> {
     return (await this.acquireLease(streamId, options)).role;
   }

@@ -15,7 +15,7 @@ import { TidemarkStreamStore } from '../src/assistant-stream.ts';
 
 type Call =
   | { name: 'acquire' | 'acquireLease' | 'status' | 'delete'; id: number }
-  /** With the latest lease of the id, the first one, or none. */
+  /** With the latest lease of the id, with the first lease, or without a lease. */
   | { name: 'append'; id: number; chunk: Uint8Array; lease: 'latest' | 'first' | 'none' }
   | {
       name: 'finalize';

@@ -1,4 +1,4 @@
-/** The context beside the one of `resumable-stream`, and what a durable store adds to it. */
+/** Compares the context with that of `resumable-stream`, and tests what a durable store adds. */
 import { memoryStore, type Store } from '@tidemark/core';
 import fc from 'fast-check';
 import { createResumableStreamContext as createOriginal, type ResumableStreamContext } from 'resumable-stream/generic';

@@ -97,7 +97,7 @@ export class TidemarkSessionStore implements SessionStore {
   async listSessionSummaries(projectKey: string): Promise<SessionSummaryEntry[]> {
     const summaries: SessionSummaryEntry[] = [];
     for (const { sessionId, mtime, recordKey, runId, lastSeq, summary } of await this.#sessions(projectKey)) {
-      // The summary is behind only if a process stopped between storing entries and folding them.
+      // The summary lags behind only if a process stopped between storing entries and folding them.
       const isBehind = summary.folded < lastSeq;
       const current = isBehind ? await foldSummary(this.#store, recordKey, runId, { projectKey, sessionId }) : summary;
       if (current !== null) summaries.push({ sessionId, mtime, data: current.data });
@@ -106,8 +106,8 @@ export class TidemarkSessionStore implements SessionStore {
   }
 
   /**
-   * Deletes a transcript. Without `subpath`, also deletes the transcripts of the session's subagents. The session may
-   * begin again.
+   * Deletes a transcript. Without `subpath`, also deletes the transcripts of the session's subagents. The session id
+   * can be used again.
    */
   async delete(key: SessionKey): Promise<void> {
     const log = logOf(key);

@@ -23,7 +23,7 @@ it('keeps every acknowledged entry when the process is killed', async () => {
   expect(stored.slice(0, child.lines.length)).toEqual(child.lines);
   expect(stored.length - child.lines.length).toBeLessThanOrEqual(1);
 
-  // The next process imports its local transcript again, and goes on.
+  // The next process imports its local transcript again and continues.
   const all = [...stored, 'killed-next'].map(summaryEntry);
   await sessions.append(SESSION, all);
   const loaded = await sessions.load(SESSION);

@@ -19,7 +19,7 @@ describe.each(Object.keys(ENGINES))('on %s', (engine) => {
     store = engineStore.forTenant(`t-${crypto.randomUUID()}`);
   });
 
-  it('stores an entry once when it is retried, also by another process', async () => {
+  it('stores an entry once when it is retried, even by another process', async () => {
     const [first, second] = [new TidemarkSessionStore(store), new TidemarkSessionStore(store)];
     const untitled: SessionStoreEntry = { type: 'mode', mode: 'plan' };
     await first.append(SESSION, [summaryEntry('a'), untitled]);
@@ -27,7 +27,7 @@ describe.each(Object.keys(ENGINES))('on %s', (engine) => {
     expect(await first.load(SESSION)).toEqual([summaryEntry('a'), untitled, summaryEntry('b'), untitled]);
   });
 
-  it('begins a deleted session again, also in a process that has not seen the deletion', async () => {
+  it('begins a deleted session again, even in a process that has not seen the deletion', async () => {
     const [first, second] = [new TidemarkSessionStore(store), new TidemarkSessionStore(store)];
     await first.append(SESSION, [summaryEntry('a')]);
     await first.append(PART, [summaryEntry('p')]);
@@ -74,7 +74,7 @@ describe.each(Object.keys(ENGINES))('on %s', (engine) => {
     await sessions.append(SESSION, entries);
     await sessions.append(SESSION, entries);
     expect(await sessions.load(SESSION)).toEqual(entries);
-    // The uuid of a large entry is taken: another entry with it is not stored, whatever its size.
+    // The uuid of the large entry is taken: no other entry with this uuid is stored, large or small.
     await sessions.append(SESSION, [{ type: 'user', uuid: 'last', message: text }]);
     expect(await sessions.load(SESSION)).toEqual(entries);
   });

@@ -47,7 +47,7 @@ export function writeContexts(env: Io['env'], file: ContextFile): void {
   renameSync(unfinished, path);
 }
 
-export function contextNamed(file: ContextFile, name: string): NamedContext {
+export function findContext(file: ContextFile, name: string): NamedContext {
   const found = Object.hasOwn(file.contexts, name) ? file.contexts[name] : undefined;
   if (found) return found;
   const names = Object.keys(file.contexts).join(', ') || 'none yet';

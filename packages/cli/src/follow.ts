@@ -7,7 +7,7 @@ import type { Io } from './io.ts';
 import type { Output, View } from './output.ts';
 
 const FIRST_RETRY_MS = 250;
-const LONGEST_RETRY_MS = 10_000;
+const MAX_RETRY_MS = 10_000;
 
 export interface Followed<T> {
   /**
@@ -51,6 +51,6 @@ async function* followRows<T>(
       await out.note(`${error.message}; retrying`);
     }
     await sleep(retryMs, signal);
-    retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+    retryMs = Math.min(retryMs * 2, MAX_RETRY_MS);
   }
 }

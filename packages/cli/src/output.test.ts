@@ -141,7 +141,7 @@ describe('colours', () => {
 });
 
 describe('an endless list', () => {
-  it('prints each row as it arrives, also as a table', async () => {
+  it('prints each row as it arrives, even in a table', async () => {
     const { printed, output } = terminal({ terminal: true, env: { NO_COLOR: '1' } });
     const seen: string[] = [];
     async function* rows() {
@@ -156,7 +156,7 @@ describe('an endless list', () => {
     expect(printed.stdout.match(/NAME/g)).toHaveLength(1);
   });
 
-  it('prints JSON lines, also with --json', async () => {
+  it('prints JSON lines, with and without --json', async () => {
     const { printed, output } = terminal();
     async function* rows() {
       yield* ROWS;

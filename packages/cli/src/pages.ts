@@ -3,7 +3,7 @@ import type { Page, PageOptions } from '@tidemark/core';
 import { integer, withDefault } from './options.ts';
 import type { Output } from './output.ts';
 
-const LARGEST_PAGE = 1_000;
+const MAX_PAGE = 1_000;
 
 /** The `--limit` option of list commands. */
 export const limitOption = withDefault(integer('n', 'maximum number to show', 1), 100);
@@ -25,7 +25,7 @@ export async function* upTo<T>(
     let cursor: string | undefined;
     do {
       // One more item than the limit is read, which shows whether there are more.
-      const size = keep ? LARGEST_PAGE : Math.max(1, Math.min(left, LARGEST_PAGE));
+      const size = keep ? MAX_PAGE : Math.max(1, Math.min(left, MAX_PAGE));
       const page = await fetchPage({ limit: size, ...(cursor === undefined ? {} : { cursor }) });
       const items = keep ? page.items.filter(keep) : page.items;
       yield* items.slice(0, left);

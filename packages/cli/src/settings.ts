@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import { checkDuration } from '@tidemark/core/engine';
-import { contextNamed, readContexts } from './contexts.ts';
+import { findContext, readContexts } from './contexts.ts';
 import { noFile } from './failures.ts';
 import type { Io } from './io.ts';
 
@@ -89,7 +89,7 @@ function chooseStore(flags: StoreFlags, env: Io['env']): ChosenStore {
   const file = readContexts(env);
   const name = flags.context ?? env.TIDEMARK_CONTEXT ?? file.current;
   if (name === undefined) return { store: DEFAULT_STORE, from: 'default' };
-  return { ...contextNamed(file, name), from: `context ${name}` };
+  return { ...findContext(file, name), from: `context ${name}` };
 }
 
 /** Reads a URL from a file. A URL often contains a password, and arguments are visible to every user of the machine. */

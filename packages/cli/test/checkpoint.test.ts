@@ -28,7 +28,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** Changes the file as someone with access to the disk can. */
+/** Changes the file as an attacker with access to the disk could. */
 function tamper(...statements: string[]): void {
   const database = new DatabaseSync('app.db');
   const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();

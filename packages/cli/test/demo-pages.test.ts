@@ -93,8 +93,8 @@ function linesOf(code: string): string[] {
 }
 
 describe('a page', SLOW, () => {
-  // Commands on a bucket need its server; packages/s3/test runs them on one. Commands on an account of Snowflake need
-  // that account; sink.test.ts runs them on a fake.
+  // Commands on a bucket need an S3 server; packages/s3/test runs them. Commands on Snowflake need an account;
+  // sink.test.ts runs them on a fake.
   const own = LINES.filter(
     ({ command }) => command.startsWith('tidemark ') && !/s3:\/\/|--account /.test(command) && hasServers(command),
   );

@@ -1,4 +1,4 @@
-/** `--follow`: shows every event once and in order, also when the server restarts, and prints the cursor at the end. */
+/** `--follow`: shows every event once and in order, even if the server restarts, and prints the cursor at the end. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

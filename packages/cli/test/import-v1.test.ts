@@ -97,7 +97,7 @@ describe('JSON lines', () => {
     ['a missing key', { idempotencyKey: undefined }, 'idempotencyKey of v1.jsonl:2 must be a string that is not empty'],
     ['a wrong attempt', { logicalAttemptId: 'two' }, 'logicalAttemptId of v1.jsonl:2'],
     ['a wrong time', { emittedAt: 'yesterday' }, 'emittedAt of v1.jsonl:2 must be a time'],
-  ])('with %s are refused by line, also in a dry run', async (_, change, message) => {
+  ])('with %s are refused with their line number, even in a dry run', async (_, change, message) => {
     writeLines(line(1), line(2, change));
     for (const option of ['', ' --dry-run']) {
       const { code, stderr } = await imported(`v1.jsonl${option}`);

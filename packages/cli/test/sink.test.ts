@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { startFake } from '../../snowflake/test/setting.ts';
 import { tidemark } from './command-line.ts';
 
-it('creates the tables, copies what is there, and reports it', async () => {
+it('creates the tables, copies the stored events, and reports their number', async () => {
   const home = process.cwd();
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tidemark-sink-')));
   onTestFinished(() => {

@@ -1,44 +1,54 @@
 /** Artifacts over HTTP. A line of JSON with the options precedes the bytes. */
 import {
-  type ArtifactAccess,
-  type ArtifactScope,
   type ArtifactStore,
   type ByteRange,
-  type CallOptions,
   checkByteRange,
-  checkDuration,
-  checkLimit,
-  checkObject,
-  checkOptionalDuration,
   invalidArgument,
   isTidemarkError,
   type PutArtifactOptions,
-  type StoreLimits,
-  type StoreWrite,
 } from '@tidemark/core/portable';
 import { bodyOf, LABELLED_BYTES, targetOf } from '@tidemark/wire';
-import type { Transport } from './transport.ts';
+import { type FormsOf, methodsOf, requestOf } from './calls.ts';
+import { streamedBody } from './streamed-body.ts';
+import { orNull, type Transport } from './transport.ts';
 
-const DEFAULT_GRACE_MS = 3_600_000;
+const FORMS = {
+  getStream: { route: 'GET /v1/artifacts/{id}', takes: ['id', ['options?', 'scope']] },
+  getRef: { route: 'GET /v1/artifacts/{id}/ref', takes: ['id', ['options?', 'scope']], finds: true },
+  exists: {
+    route: 'GET /v1/artifacts/{id}/ref',
+    takes: ['id', ['options?', 'scope']],
+    finds: true,
+    answer: (ref: unknown) => ref !== null,
+  },
+  delete: { route: 'DELETE /v1/artifacts/{id}', takes: ['id', ['options?', 'scope']], answer: 'deleted' },
+  list: { route: 'GET /v1/artifacts', takes: ['scope', ['options?', 'limit', 'cursor']] },
+  sweep: { route: 'POST /v1/artifact-sweep', takes: [['options?', 'grace']] },
+} as const satisfies FormsOf<'artifacts'>;
 
-export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimits): ArtifactStore {
-  const within = (scope: ArtifactScope | undefined) => ({ scope: scope && checkScope(scope) });
+export function httpArtifacts(transport: Transport): ArtifactStore {
+  const methods = methodsOf(transport, 'artifacts', FORMS);
 
-  const put = (write: StoreWrite | undefined, body: Blob | ReadableStream<Uint8Array>, options: CallOptions) =>
-    transport.call({ ...targetOf('POST /v1/artifacts'), body, type: LABELLED_BYTES, write }, options);
-
-  const labelOf = ({ signal: _, timeoutMs: __, ...about }: PutArtifactOptions): string => {
-    if (about.scope !== undefined) checkScope(about.scope);
-    if (about.ttl !== undefined && about.ttl !== null) checkDuration(about.ttl, 'ttl');
-    return `${bodyOf(about, documentBytes)}\n`;
+  const put = (
+    method: string,
+    given: unknown,
+    options: PutArtifactOptions,
+    body: Blob | ReadableStream<Uint8Array>,
+  ) => {
+    const write = transport.writeOf('artifacts', method, [given, options]);
+    return transport.call({ ...targetOf('POST /v1/artifacts'), body, type: LABELLED_BYTES, write }, options);
   };
 
+  const labelOf = ({ signal: _, timeoutMs: __, ...about }: PutArtifactOptions): string =>
+    `${bodyOf(about, transport.limits.documentBytes)}\n`;
+
   const artifacts: ArtifactStore = {
+    ...methods,
+
     async putBytes(bytes, given) {
       const options = given ?? {};
       if (!(bytes instanceof Uint8Array)) throw invalidArgument('bytes', 'a Uint8Array', bytes ?? null);
-      const write = transport.writeOf('artifacts', 'putBytes', [bytes, given]);
-      return put(write, new Blob([labelOf(options), bytes as Uint8Array<ArrayBuffer>]), options);
+      return put('putBytes', bytes, options, new Blob([labelOf(options), bytes as Uint8Array<ArrayBuffer>]));
     },
 
     async putText(text, given) {
@@ -47,25 +57,16 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
         const received = typeof text === 'string' ? undefined : (text ?? null);
         throw invalidArgument('text', 'well-formed Unicode text', received);
       }
-      const about = { mimeType: 'text/plain', ...options };
-      const write = transport.writeOf('artifacts', 'putText', [text, given]);
-      return put(write, new Blob([labelOf(about), text]), options);
+      return put('putText', text, options, new Blob([labelOf({ mimeType: 'text/plain', ...options }), text]));
     },
 
     async putStream(chunks, given) {
       const options = given ?? {};
       if (typeof chunks?.[Symbol.asyncIterator] !== 'function')
         throw invalidArgument('chunks', 'an async iterable of Uint8Array', chunks ?? null);
-      const body = new LabelledStream(labelOf(options), chunks);
-      try {
-        return await put(
-          transport.writeOf('artifacts', 'putStream', [{ withheld: 'chunks' }, given]),
-          body.stream,
-          options,
-        );
-      } catch (error) {
-        throw body.failure ? body.failure.error : error;
-      }
+      // A body that ended early would be stored as the whole artifact.
+      const body = streamedBody(labelled(labelOf(options), chunks), 'error');
+      return put('putStream', { withheld: 'chunks' }, options, body.stream).finally(body.check);
     },
 
     async get(id, access) {
@@ -75,13 +76,13 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
 
     async getStream(id, access) {
       const range = checkByteRange(access);
-      const request = { ...targetOf('GET /v1/artifacts/{id}', { id }), query: within(access?.scope) };
+      const request = requestOf(transport, 'artifacts', 'getStream', FORMS.getStream, [id, access]);
       const isWhole = range.start === 0 && range.end === Number.MAX_SAFE_INTEGER;
-      if (isWhole) return (await transport.openOrNull(request, access))?.chunks ?? null;
+      if (isWhole) return (await orNull(transport.open(request, access)))?.chunks ?? null;
       // HTTP cannot express an empty range.
       if (range.start === range.end) return (await artifacts.exists(id, access)) ? nothing() : null;
       try {
-        const part = await transport.openOrNull({ ...request, headers: { range: rangeText(range) } }, access);
+        const part = await orNull(transport.open({ ...request, headers: { range: rangeText(range) } }, access));
         if (part === null) return null;
         // A server of version 0.1 ignores the range and sends the whole artifact.
         return part.response.status === 206 ? part.chunks : cut(part.chunks, range);
@@ -90,39 +91,17 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
         throw error;
       }
     },
-
-    async getRef(id, access) {
-      const request = { ...targetOf('GET /v1/artifacts/{id}/ref', { id }), query: within(access?.scope) };
-      return transport.find(request, access);
-    },
-
-    async exists(id, access) {
-      return (await artifacts.getRef(id, access)) !== null;
-    },
-
-    async delete(id, access?: ArtifactAccess) {
-      const write = transport.writeOf('artifacts', 'delete', [id, access]);
-      const request = { ...targetOf('DELETE /v1/artifacts/{id}', { id }), query: within(access?.scope), write };
-      return (await transport.call(request, access)).deleted;
-    },
-
-    async list(scope, options) {
-      const query = { ...within(scope), limit: checkLimit(options?.limit, 100, 1_000), cursor: options?.cursor };
-      return transport.call({ ...targetOf('GET /v1/artifacts'), query }, options);
-    },
-
-    async sweep(options) {
-      const grace = checkOptionalDuration(options?.grace, 'grace', DEFAULT_GRACE_MS);
-      const write = transport.writeOf('artifacts', 'sweep', [options]);
-      const request = { ...targetOf('POST /v1/artifact-sweep'), body: JSON.stringify({ grace }), write };
-      return transport.call(request, options);
-    },
   };
   return artifacts;
 }
 
-function checkScope(scope: ArtifactScope): ArtifactScope {
-  return checkObject(scope, 'scope') as ArtifactScope;
+async function* labelled(label: string, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode(label);
+  for await (const chunk of chunks) {
+    if (!(chunk instanceof Uint8Array)) throw invalidArgument('chunks', 'an async iterable of Uint8Array', chunk);
+    // An empty chunk sends nothing, but makes the stream request the next chunk.
+    yield chunk;
+  }
 }
 
 function rangeText({ start, end }: ByteRange): string {
@@ -142,38 +121,6 @@ async function* cut(chunks: AsyncIterable<Uint8Array>, { start, end }: ByteRange
 }
 
 async function joined(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const parts: Uint8Array<ArrayBuffer>[] = [];
-  for await (const chunk of chunks) parts.push(chunk as Uint8Array<ArrayBuffer>);
+  const parts = await Array.fromAsync(chunks as AsyncIterable<Uint8Array<ArrayBuffer>>);
   return new Uint8Array(await new Blob(parts).arrayBuffer());
-}
-
-/**
- * Streams a label and then the bytes of an iterator. Keeps the iterator's error, because `fetch` replaces it with an
- * error of its own.
- */
-class LabelledStream {
-  readonly stream: ReadableStream<Uint8Array>;
-  failure: { error: unknown } | undefined;
-
-  constructor(label: string, chunks: AsyncIterable<Uint8Array>) {
-    const iterator = chunks[Symbol.asyncIterator]();
-    this.stream = new ReadableStream({
-      start: (controller) => controller.enqueue(new TextEncoder().encode(label)),
-      pull: async (controller) => {
-        try {
-          const { value, done } = await iterator.next();
-          if (done) return controller.close();
-          if (!(value instanceof Uint8Array)) throw invalidArgument('chunks', 'an async iterable of Uint8Array', value);
-          // An empty chunk sends nothing, but makes the stream request the next chunk.
-          controller.enqueue(value);
-        } catch (error) {
-          this.failure = { error };
-          controller.error(error);
-        }
-      },
-      cancel: async () => {
-        await iterator.return?.();
-      },
-    });
-  }
 }

@@ -38,6 +38,7 @@ export async function connect(options: ConnectionOptions, heads: HeadWatch | nul
   } = await transport.call(targetOf('GET /v1/info'), undefined);
   const info: StoreInfo = { ...rest, encrypts, clock };
   transport.usesOldNames = wireVersion === undefined;
+  transport.limits = info.limits;
   if (options.durability === 'require' && !isDurable(info))
     throw new TidemarkError(
       'DURABILITY_TOO_WEAK',
@@ -46,7 +47,7 @@ export async function connect(options: ConnectionOptions, heads: HeadWatch | nul
         current: info.durability,
       },
     );
-  return new Connection(transport, info, heads);
+  return { transport, info, heads };
 }
 
 function isDurable({ durability }: StoreInfo): boolean {
@@ -54,57 +55,54 @@ function isDurable({ durability }: StoreInfo): boolean {
 }
 
 function checkUrl(url: unknown): string {
-  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
-  if (parsed && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === '' && !parsed.username)
-    return parsed.href.replace(/(?<!\/)\/+$/, '');
+  const href = typeof url === 'string' && URL.canParse(url) ? new URL(url).href : '';
+  if (/^https?:\/\/[^/?#@]+[^?#]*$/.test(href)) return href.replace(/(?<!\/)\/+$/, '');
   throw invalidArgument('url', 'an http: or https: URL without query, fragment and user');
 }
 
 /** A server as seen by one caller, for all tenants or for a single tenant. */
-export class Connection {
+export interface Connection {
   readonly transport: Transport;
+  readonly info: StoreInfo;
   readonly heads: HeadWatch | null;
-  #info: StoreInfo;
+}
 
-  constructor(transport: Transport, info: StoreInfo, heads: HeadWatch | null) {
-    this.transport = transport;
-    this.heads = heads;
-    this.#info = info;
-  }
-
-  get info(): StoreInfo {
-    const capabilities = { ...this.#info.capabilities, ...NOT_OVER_HTTP };
-    return { ...this.#info, capabilities, limits: { ...this.#info.limits } };
-  }
-
-  /** Replaces the durability, which the server's doctor may have measured. */
-  setDurability(durability: StoreInfo['durability']): void {
-    this.#info = { ...this.#info, durability };
-  }
-
-  forTenant(tenantId: string): Connection {
-    checkId(tenantId, 'tenantId');
-    const confinedTo = this.#info.tenantId ?? tenantId;
-    if (confinedTo !== tenantId) {
+/** Returns a store with the given domains. `open` opens its views. */
+export function storeOf<Opened>(
+  connection: Connection,
+  domains: object,
+  open: (connection: Connection) => Opened,
+): Opened {
+  const { transport, info } = connection;
+  const opened = Object.entries(domains).map(([name, domain]) => [name, domain(connection)]);
+  // The connection is shared by the store and its views, so a view does not close it.
+  const close = async () => {
+    if (transport.tenantId === null) await transport.close();
+  };
+  return {
+    ...Object.fromEntries(opened),
+    get info() {
+      const capabilities = { ...info.capabilities, ...NOT_OVER_HTTP };
+      return { ...info, capabilities, limits: { ...info.limits } };
+    },
+    forTenant(tenantId: string) {
+      checkId(tenantId, 'tenantId');
+      if ((info.tenantId ?? tenantId) === tenantId)
+        return open({ ...connection, transport: transport.forTenant(tenantId), info: { ...info, tenantId } });
       throw new TidemarkError('TENANT_MISMATCH', 'A view of one tenant cannot give a view of another', {
         field: 'tenantId',
         rule: 'the tenant of the view',
       });
-    }
-    return new Connection(this.transport.forTenant(tenantId), { ...this.#info, tenantId }, this.heads);
-  }
-
-  async ping(options?: CallOptions): Promise<boolean> {
-    try {
-      return (await this.transport.call(targetOf('GET /v1/ping'), options)).ok;
-    } catch (error) {
-      if (isTidemarkError(error, 'UNAVAILABLE', 'TIMEOUT', 'OVERLOADED', 'STORAGE_ERROR')) return false;
-      throw error;
-    }
-  }
-
-  /** A view of a tenant does not close the connection, because the store and all its views share it. */
-  async close(): Promise<void> {
-    if (this.transport.tenantId === null) await this.transport.close();
-  }
+    },
+    async ping(options?: CallOptions) {
+      try {
+        return (await transport.call(targetOf('GET /v1/ping'), options)).ok;
+      } catch (error) {
+        if (isTidemarkError(error, 'UNAVAILABLE', 'TIMEOUT', 'OVERLOADED', 'STORAGE_ERROR')) return false;
+        throw error;
+      }
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }

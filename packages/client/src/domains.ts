@@ -9,25 +9,25 @@ import { httpKv } from './kv.ts';
 import { httpRuns } from './runs.ts';
 
 export function runs({ transport, info, heads }: Connection): Store['runs'] {
-  return httpRuns(transport, info, heads);
+  return httpRuns(transport, info.tenantId, heads);
 }
 
-export function kv({ transport, info }: Connection): Store['kv'] {
-  return httpKv(transport, info.limits);
+export function kv({ transport }: Connection): Store['kv'] {
+  return httpKv(transport);
 }
 
-export function jobs({ transport, info }: Connection): Store['jobs'] {
-  return httpJobs(transport, info.limits);
+export function jobs({ transport }: Connection): Store['jobs'] {
+  return httpJobs(transport);
 }
 
-export function agents({ transport, info }: Connection): Store['agents'] {
-  return httpAgents(transport, info.limits);
+export function agents({ transport }: Connection): Store['agents'] {
+  return httpAgents(transport);
 }
 
-export function artifacts({ transport, info }: Connection): Store['artifacts'] {
-  return httpArtifacts(transport, info.limits);
+export function artifacts({ transport }: Connection): Store['artifacts'] {
+  return httpArtifacts(transport);
 }
 
-export function admin({ transport, info }: Connection): Store['admin'] {
-  return httpAdmin(transport, info.limits);
+export function admin({ transport }: Connection): Store['admin'] {
+  return httpAdmin(transport);
 }

@@ -1,9 +1,9 @@
-/** Maps failed responses and broken connections to errors. */
+/**
+ * Maps failed responses and broken connections to errors. A call without a `write` has not written anything, so it is
+ * safe to retry.
+ */
 import { type StoreWrite, TidemarkError } from '@tidemark/core/portable';
 import { errorOfProblem, type Problem, problemOfAnswer } from '@tidemark/wire';
-
-/** Marks a call that does not write anything. */
-export const NO_WRITE = Symbol('no write');
 
 /** Connection failures that happen before anything was sent. */
 const UNSENT = new Set([
@@ -16,33 +16,34 @@ const UNSENT = new Set([
 ]);
 
 /** Rebuilds the error that a problem document describes. An `OUTCOME_UNKNOWN` error carries the write of the call. */
-export function errorOf(problem: Problem, write: StoreWrite | typeof NO_WRITE): TidemarkError {
-  return errorOfProblem(problem, problem.outcome === 'unknown' && write !== NO_WRITE ? { write } : {});
+export function errorOf(problem: Problem, write: StoreWrite | undefined): TidemarkError {
+  return errorOfProblem(problem, problem.outcome === 'unknown' && write ? { write } : {});
 }
 
 /** Returns the error of a failed response from the server, or from a proxy in front of it. */
-export async function errorOfAnswer(response: Response, write: StoreWrite | typeof NO_WRITE): Promise<TidemarkError> {
+export async function errorOfAnswer(response: Response, write: StoreWrite | undefined): Promise<TidemarkError> {
   const problem = await problemOfAnswer(response);
   if (problem) return errorOf(problem, write);
-  const cause = new Error(`HTTP ${response.status} from ${new URL(response.url).origin}`);
+  const cause = new Error(`HTTP ${response.status} from ${response.url}`);
   if (response.status === 503 || response.status === 429)
     return new TidemarkError('UNAVAILABLE', 'The server takes no calls right now; try again', { cause });
-  if (response.status >= 500) return lostReply(write, cause);
+  if (response.status >= 500) return lostAnswer(write, cause);
   return new TidemarkError('STORAGE_ERROR', `What answers there is no Tidemark server: ${cause.message}`, { cause });
 }
 
 /** Returns the error of a call whose connection failed. */
-export function errorOfConnection(url: string, cause: unknown, write: StoreWrite | typeof NO_WRITE): TidemarkError {
+export function errorOfConnection(url: string, cause: unknown, write: StoreWrite | undefined): TidemarkError {
   // `fetch` reports only that it failed. The cause of its error contains the reason.
   const { code, message } = (cause as { cause?: { code?: string; message?: string } })?.cause ?? {};
   const reason = code ?? message ?? (cause as Error)?.message;
-  if (write === NO_WRITE || (code !== undefined && UNSENT.has(code)))
+  if (!write || (code !== undefined && UNSENT.has(code)))
     return new TidemarkError('UNAVAILABLE', `The server at ${url} cannot be reached: ${reason}; try again`, { cause });
-  return lostReply(write, cause);
+  return lostAnswer(write, cause);
 }
 
-function lostReply(write: StoreWrite | typeof NO_WRITE, cause: unknown): TidemarkError {
-  if (write === NO_WRITE) return new TidemarkError('UNAVAILABLE', 'The answer was lost; try again', { cause });
+/** Returns the error of a call whose answer was lost. */
+export function lostAnswer(write: StoreWrite | undefined, cause: unknown): TidemarkError {
+  if (!write) return new TidemarkError('UNAVAILABLE', 'The answer was lost; try again', { cause });
   const message = 'The answer was lost; retry the same write to find out its outcome';
   return new TidemarkError('OUTCOME_UNKNOWN', message, { write, cause });
 }
@@ -50,14 +51,14 @@ function lostReply(write: StoreWrite | typeof NO_WRITE, cause: unknown): Tidemar
 /** Returns the error of a call that was aborted or timed out. */
 export function errorOfGivingUp(
   why: 'was aborted' | 'ran out of time',
-  write: StoreWrite | typeof NO_WRITE,
+  write: StoreWrite | undefined,
   cause: unknown,
 ): TidemarkError {
-  if (write !== NO_WRITE) {
+  if (write) {
     const message = `The write ${why} while it was under way; retry the same write to find out its outcome`;
     return new TidemarkError('OUTCOME_UNKNOWN', message, { write, cause });
   }
   return why === 'was aborted'
     ? new TidemarkError('ABORTED', 'The call was aborted', { cause })
-    : new TidemarkError('TIMEOUT', 'The call took longer than its time limit; try again or raise timeoutMs', { cause });
+    : new TidemarkError('TIMEOUT', 'The call ran out of time; try again or raise timeoutMs', { cause });
 }

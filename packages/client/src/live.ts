@@ -11,7 +11,7 @@ import {
   PROBLEM_EVENT,
   type ServerEvent,
 } from '@tidemark/wire';
-import type { Request, Transport } from './transport.ts';
+import { boundsOf, type Request, type Transport } from './transport.ts';
 
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
@@ -59,27 +59,12 @@ async function* connection(
   lastId: string | null,
   signal: AbortSignal,
 ): AsyncGenerator<ServerEvent> {
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  signal.addEventListener('abort', abort, { once: true });
+  const bounds = boundsOf({ signal }, SILENCE_MS);
   const headers: Record<string, string> = lastId === null ? {} : { [LAST_EVENT_ID_HEADER]: lastId };
   try {
-    const live = { accept: EVENT_STREAM, ...request, headers };
-    const stream = await transport.connect(live, controller.signal);
-    for await (const event of eventsOf(withSilenceLimit(stream, abort))) yield { ...event, id: event.id ?? lastId };
+    const body = await transport.connect({ accept: EVENT_STREAM, ...request, headers }, bounds.signal);
+    for await (const event of eventsOf(chunksOf(body, bounds))) yield { ...event, id: event.id ?? lastId };
   } finally {
-    signal.removeEventListener('abort', abort);
-    abort();
+    bounds.end();
   }
-}
-
-/** Yields the chunks of a stream. Calls `giveUp` when no chunk arrives for `SILENCE_MS`. */
-function withSilenceLimit(stream: ReadableStream<Uint8Array>, giveUp: () => void): AsyncIterable<Uint8Array> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  return chunksOf(stream, {
-    begin: () => {
-      timer = setTimeout(giveUp, SILENCE_MS);
-    },
-    end: () => clearTimeout(timer),
-  });
 }

@@ -2,343 +2,288 @@
 import {
   type AppendOptions,
   type AppendResult,
-  type CallOptions,
-  checkAppendLife,
-  checkEventRange,
+  checkDuration,
   checkId,
   checkInteger,
-  checkLabels,
-  checkLimit,
   checkObject,
-  checkOneOf,
-  checkOptionalBoolean,
-  checkOptionalLife,
-  checkTail,
   createHandle,
-  type DeleteExpiredOptions,
   type Duration,
-  type EventRange,
-  eventRefusal,
   type FeedItem,
   type FeedOptions,
   type FeedPage,
   type FetchOptions,
   type ForkOptions,
   filledEvent,
-  filledEvents,
   type HandleDefaults,
   invalidArgument,
   isTidemarkError,
-  type ListQuarantinedOptions,
-  type ListRunsOptions,
   laterLife,
-  type NoticeFeedOptions,
-  type NoticeItem,
   type Page,
   type RunEventInput,
-  type RunEventRecord,
-  type RunFilter,
-  type RunLifeOptions,
   type RunPart,
-  type RunReadOptions,
+  type RunPosition,
   type RunStore,
-  rangeAfter,
-  refuseOldNames,
-  type StoreInfo,
-  type StoreWrite,
   smallParts,
   TidemarkError,
 } from '@tidemark/core/portable';
-import { bodyOf, LIFE_MEMBER, LINES, targetOf } from '@tidemark/wire';
+import { type AnswerTo, bodyOf, checkLabelTexts, LIFE_MEMBER, LINES, targetOf } from '@tidemark/wire';
+import { type CallForm, type FormsOf, methodsOf, requestOf } from './calls.ts';
 import type { HeadWatch } from './head-watch.ts';
-import { linesBody } from './line-body.ts';
 import { follow } from './live.ts';
 import { SharedAppends } from './shared-appends.ts';
-import { checkTenant, tenantIn as tenantOf } from './tenants.ts';
-import type { Transport } from './transport.ts';
+import { streamedBody } from './streamed-body.ts';
+import type { Request, Transport } from './transport.ts';
 import { uuid } from './uuid.ts';
 
 const STAMPS = { uuid, clock: Date.now };
-
-/** A page of a run's events. Names the life if another page follows and the life is not the first. */
-interface RunEventPage extends Page<RunEventRecord> {
-  life?: number;
-}
+const APPEND = { route: 'POST /v1/events', method: 'POST', path: '/v1/events' } as const;
 
 type Appends = Pick<RunStore, 'appendEvent' | 'appendEvents'>;
 
-const DEFAULT_FETCH = 1_000;
-const MAX_FETCH = 10_000;
-const MAX_BATCH = 1_000;
+const FORMS = {
+  fetchEvents: {
+    route: 'GET /v1/runs/{runId}/events',
+    takes: ['runId', ['options?', 'tenantId', 'life', 'afterSeq', 'beforeSeq', 'order', 'limit']],
+    answer: 'items',
+  },
+  tail: {
+    route: 'GET /v1/runs/{runId}/events',
+    takes: ['runId', ['options?', 'tenantId', 'life', 'afterSeq', 'limit']],
+    streams: 'events',
+  },
+  exportRun: {
+    route: 'GET /v1/runs/{runId}/export',
+    takes: ['runId', ['options?', 'tenantId']],
+    streams: 'lines',
+  },
+  getSnapshot: {
+    route: 'GET /v1/runs/{runId}',
+    takes: ['runId', ['options?', 'tenantId', 'life']],
+    finds: true,
+  },
+  projectSnapshot: {
+    route: 'GET /v1/runs/{runId}/snapshot',
+    takes: ['runId', ['options?', 'tenantId', 'life', 'atSeq']],
+  },
+  refreshSnapshot: {
+    route: 'POST /v1/runs/{runId}/snapshot/refresh',
+    takes: ['runId', ['options?', 'tenantId', 'full']],
+    query: ['tenantId', 'full'],
+    isLong: true,
+  },
+  markStale: {
+    route: 'POST /v1/runs/{runId}/snapshot/mark-stale',
+    takes: ['runId', ['options?', 'tenantId']],
+    query: ['tenantId'],
+    answer: 'marked',
+  },
+  forkRun: {
+    route: 'POST /v1/runs/{runId}/fork',
+    takes: ['runId', ['options?', 'tenantId', 'toRunId', 'atSeq']],
+    query: ['tenantId'],
+    isLong: true,
+  },
+  listRuns: {
+    route: 'GET /v1/runs',
+    takes: [
+      [
+        'options?',
+        'tenantId',
+        'projectId',
+        'environmentId',
+        'planId',
+        'parentRunId',
+        'status',
+        'labels',
+        'owner',
+        'createdAfter',
+        'createdBefore',
+        'updatedAfter',
+        'updatedBefore',
+        'order',
+        'orderBy',
+        'limit',
+        'cursor',
+      ],
+    ],
+  },
+  countRuns: {
+    route: 'GET /v1/run-count',
+    takes: [
+      [
+        'options?',
+        'tenantId',
+        'projectId',
+        'environmentId',
+        'planId',
+        'parentRunId',
+        'status',
+        'labels',
+        'owner',
+        'createdAfter',
+        'createdBefore',
+        'updatedAfter',
+        'updatedBefore',
+      ],
+    ],
+  },
+  deleteExpired: { route: 'POST /v1/expired-runs', takes: [['options?', 'tenantId', 'cursor', 'limit']] },
+  headSeq: {
+    route: 'GET /v1/runs/{runId}/head',
+    takes: ['runId', ['options?', 'tenantId', 'life']],
+    answer: 'seq',
+  },
+  position: {
+    route: 'GET /v1/runs/{runId}/head',
+    takes: ['runId', ['options?', 'tenantId', 'life']],
+    answer: positionOf,
+  },
+  verify: { route: 'GET /v1/runs/{runId}/integrity', takes: ['runId', ['options?', 'tenantId']], isLong: true },
+  listQuarantined: {
+    route: 'GET /v1/quarantines',
+    takes: [['options?', 'tenantId', 'state', 'cursor', 'limit']],
+  },
+  releaseRun: {
+    route: 'POST /v1/runs/{runId}/release',
+    takes: ['runId', ['options?', 'tenantId']],
+    query: ['tenantId'],
+    isLong: true,
+  },
+  deleteRun: {
+    route: 'DELETE /v1/runs/{runId}',
+    takes: ['runId', ['options?', 'tenantId', 'life']],
+    ifMatch: 'expectedSeq',
+    answer: 'deleted',
+  },
+  archiveRun: {
+    route: 'POST /v1/runs/{runId}/archive',
+    takes: ['runId', ['options?', 'tenantId', 'location', 'expectedSeq', 'expectedRewrites']],
+    query: ['tenantId'],
+    answer: 'archived',
+  },
+  archiveLocation: {
+    route: 'GET /v1/runs/{runId}/archive',
+    takes: ['runId', ['options?', 'tenantId']],
+    finds: true,
+    answer: (archive: { location: string } | null) => archive?.location ?? null,
+  },
+  redactEvent: {
+    route: 'POST /v1/runs/{runId}/events/{runSeq}/redact',
+    takes: ['runId', 'runSeq', ['options', 'tenantId', 'by', 'reason']],
+    query: ['tenantId'],
+    encode: { runSeq: (value, field) => String(checkInteger(value, field, 1)) },
+    answer: 'redacted',
+  },
+} as const satisfies FormsOf<'runs'>;
+
+const FEED = {
+  route: 'GET /v1/events',
+  takes: [['options?', 'cursor', 'unreadable', 'notices', 'limit', 'wait']],
+} as const satisfies CallForm;
 
 export function httpRuns(
   transport: Transport,
-  { limits, tenantId: confinedTo }: Pick<StoreInfo, 'limits' | 'tenantId'>,
+  confinedTo: string | undefined,
   heads: HeadWatch | null = null,
 ): RunStore {
-  const tenantIn = (options: RunReadOptions | undefined) => tenantOf(transport, options);
+  const methods = methodsOf(transport, 'runs', FORMS);
 
-  const lifeIn = (options: RunLifeOptions | undefined) => ({
-    ...tenantIn(options),
-    life: checkOptionalLife(options?.life),
-  });
+  const fetchPage = (runId: string, options: FetchOptions | undefined) =>
+    transport.call(requestOf(transport, 'runs', 'fetchEvents', FORMS.fetchEvents, [runId, options]), options);
 
   const encodeEvent = (event: RunEventInput): string => {
     try {
       checkObject(event, 'event');
-      checkTenant(transport, checkId(event.tenantId, 'tenantId'));
-      if (event.labels !== undefined) checkLabels(event.labels, 'labels');
-      return bodyOf(event, limits.eventPayloadBytes);
+      if (event.labels !== undefined) checkLabelTexts(event.labels);
+      return bodyOf(event, transport.limits.eventPayloadBytes);
     } catch (error) {
       throw asEventRefusal(error);
     }
   };
 
-  const append = (body: string, options: AppendOptions | undefined, write: StoreWrite | undefined) => {
-    if (options?.transaction !== undefined) throw unsupported('runs.transactions');
-    if (options?.projections !== undefined) throw unsupported('runs.inlineProjections', 'projections');
-    const expectedSeq =
-      options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 0);
-    const { rejectInvalidTransitions } = options ?? {};
-    const life = options?.life === undefined ? undefined : checkAppendLife(options.life);
-    const query = { expectedSeq, life, rejectInvalidTransitions };
-    return transport.call({ ...targetOf('POST /v1/events'), query, body, write }, options);
-  };
-
-  const fetchPage = async (
-    runId: string,
-    range: EventRange,
-    options: FetchOptions | undefined,
-  ): Promise<RunEventPage> => {
-    const query = { ...tenantIn(options), ...rangeQuery(transport, range) };
-    const page = await transport.call({ ...targetOf('GET /v1/runs/{runId}/events', { runId }), query }, options);
-    return page as RunEventPage;
+  /** Returns the parameters of an append. */
+  const queryOf = (options: AppendOptions | undefined) => {
+    const { transaction, projections, expectedSeq, life, rejectInvalidTransitions } = options ?? {};
+    if (transaction !== undefined) throw unsupported('runs.transactions');
+    if (projections !== undefined) throw unsupported('runs.inlineProjections', 'projections');
+    return { expectedSeq, life, rejectInvalidTransitions };
   };
 
   const runs: Omit<RunStore, 'handle'> = {
+    ...methods,
+
     async appendEvent(event, options) {
       const body = encodeEvent(event);
+      const query = queryOf(options);
       const write = transport.writeOf('runs', 'appendEvent', [event, options]);
-      const shared = isPlain(options) ? SharedAppends.of(transport) : null;
-      if (shared?.accepts(body)) return shared.append(body, options, write);
-      return (await append(body, options, write)) as AppendResult;
+      const shared = SharedAppends.of(transport);
+      const mayShare = Object.values(query).every((value) => value === undefined) && shared.accepts(body);
+      if (mayShare) return shared.append(body, options, write);
+      return (await transport.call({ ...APPEND, query, body, write }, options)) as AppendResult;
     },
 
     async appendEvents(events, options) {
-      if (!Array.isArray(events)) throw invalidArgument('events', 'an array of events', events);
-      if (events.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, events.length);
       if (events.length === 0) return [];
       const body = `[${events.map(encodeEvent).join()}]`;
-      const answer = await append(body, options, transport.writeOf('runs', 'appendEvents', [events, options]));
-      return (answer as Page<AppendResult>).items;
-    },
-
-    async fetchEvents(runId, options) {
-      return (await fetchPage(runId, checkEventRange(runId, options), options)).items;
+      const write = transport.writeOf('runs', 'appendEvents', [events, options]);
+      const request = { ...APPEND, query: queryOf(options), body, write };
+      return ((await transport.call(request, options)) as Page<AppendResult>).items;
     },
 
     async *readEvents(runId, options) {
-      for (let range: EventRange | null = checkEventRange(runId, options); range; ) {
-        const { items, next, life = 1 } = await fetchPage(runId, range, options);
+      for (let range = Object(options) as FetchOptions; ; ) {
+        const { items, next, life = 1 } = await fetchPage(runId, range);
         yield* items;
+        if (next === undefined) return;
         // The rest is read from the same life, even if a later life has begun. Servers of version 0.1 know only one
         // life.
-        const following: EventRange | null = next === undefined ? null : rangeAfter(range, items);
-        range = following && !transport.usesOldNames ? { life, ...following } : following;
+        if (!transport.usesOldNames) range = { ...range, life: range.life ?? life };
+        range = { ...range, [range.order === 'newest' ? 'beforeSeq' : 'afterSeq']: Number(next) };
       }
-    },
-
-    tail(runId, options) {
-      const { afterSeq, life } = checkTail(runId, options);
-      const query = { ...tenantIn(options), afterSeq, life };
-      const stream = follow(transport, { ...targetOf('GET /v1/runs/{runId}/events', { runId }), query }, options);
-      return parsed<RunEventRecord>(stream);
-    },
-
-    async getSnapshot(runId, options) {
-      const request = { ...targetOf('GET /v1/runs/{runId}', { runId }), query: lifeIn(options) };
-      try {
-        return await transport.call(request, options);
-      } catch (error) {
-        if (isTidemarkError(error, 'RUN_NOT_FOUND')) return null;
-        throw error;
-      }
-    },
-
-    async projectSnapshot(runId, options) {
-      const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
-      const query = { ...lifeIn(options), atSeq };
-      return transport.call({ ...targetOf('GET /v1/runs/{runId}/snapshot', { runId }), query }, options);
-    },
-
-    async refreshSnapshot(runId, options) {
-      const to = targetOf('POST /v1/runs/{runId}/snapshot/refresh', { runId });
-      // Omitted when false, because older servers do not know the parameter.
-      const full = checkOptionalBoolean(options?.full, 'full') || undefined;
-      const write = transport.writeOf('runs', 'refreshSnapshot', [runId, options]);
-      const query = { ...tenantIn(options), full };
-      const request = { ...to, query, isLong: full === true, write };
-      return transport.call(request, options);
-    },
-
-    async markStale(runId, options) {
-      const to = targetOf('POST /v1/runs/{runId}/snapshot/mark-stale', { runId });
-      const write = transport.writeOf('runs', 'markStale', [runId, options]);
-      const request = { ...to, query: tenantIn(options), write };
-      return (await transport.call(request, options)).marked;
     },
 
     async forkRun(runId, options: ForkOptions) {
-      const to = targetOf('POST /v1/runs/{runId}/fork', { runId });
-      const toRunId = checkId(membersOf(options).toRunId, 'toRunId');
+      checkId(options?.toRunId, 'toRunId');
       // Resolved here, because a retried fork has to end at the same sequence even if the original run has grown.
       const { atSeq = (await runs.headSeq(runId, options)) || undefined } = options;
-      const body = bodyOf({ toRunId, atSeq }, limits.documentBytes);
-      const write = transport.writeOf('runs', 'forkRun', [runId, { ...options, atSeq }]);
-      const request = { ...to, query: tenantIn(options), body, isLong: true, write };
-      return transport.call(request, options);
-    },
-
-    async listRuns(options?: ListRunsOptions) {
-      const { signal: _, timeoutMs: __, tenantId: ___, ...filter } = membersOf(options);
-      if (filter.labels !== undefined) checkLabels(filter.labels, 'labels');
-      // An older server would ignore the parameter and list runs by creation.
-      if (transport.usesOldNames && filter.orderBy === 'updatedAt') throw unsupported('runs.listByUpdate');
-      const query = { ...filter, ...tenantIn(options) };
-      const request = { ...targetOf('GET /v1/runs'), query };
-      return transport.call(request, options);
-    },
-
-    async countRuns(filter?: RunFilter & CallOptions) {
-      const { signal: _, timeoutMs: __, tenantId: ___, ...conditions } = membersOf(filter);
-      if (conditions.labels !== undefined) checkLabels(conditions.labels, 'labels');
-      const request = { ...targetOf('GET /v1/run-count'), query: { ...conditions, ...tenantIn(filter) } };
-      return transport.call(request, filter);
-    },
-
-    async deleteExpired(options?: DeleteExpiredOptions) {
-      const { cursor, limit } = membersOf(options);
-      const body = JSON.stringify({ ...tenantIn(options), cursor, limit });
-      const write = transport.writeOf('runs', 'deleteExpired', [options]);
-      return transport.call({ ...targetOf('POST /v1/expired-runs'), body, write }, options);
-    },
-
-    async headSeq(runId, options) {
-      const request = { ...targetOf('GET /v1/runs/{runId}/head', { runId }), query: lifeIn(options) };
-      return (await transport.call(request, options)).seq;
-    },
-
-    async position(runId, options) {
-      const request = { ...targetOf('GET /v1/runs/{runId}/head', { runId }), query: lifeIn(options) };
-      const head = await transport.call(request, options);
-      const { seq: lastEventSeq, tenantId, rewrites = 0, life = 1 } = head;
-      if (lastEventSeq === 0) return null;
-      return { tenantId: tenantId!, runId, lastEventSeq, rewrites, ...laterLife(life) };
-    },
-
-    async verify(runId, options) {
-      const request = {
-        ...targetOf('GET /v1/runs/{runId}/integrity', { runId }),
-        query: tenantIn(options),
-        isLong: true,
-      };
-      return transport.call(request, options);
-    },
-
-    async listQuarantined(options?: ListQuarantinedOptions) {
-      const { state, cursor, limit } = membersOf(options);
-      const query = { state, cursor, limit, ...tenantIn(options) };
-      return transport.call({ ...targetOf('GET /v1/quarantines'), query }, options);
-    },
-
-    async releaseRun(runId, options) {
-      const request = {
-        ...targetOf('POST /v1/runs/{runId}/release', { runId }),
-        query: tenantIn(options),
-        isLong: true,
-        write: transport.writeOf('runs', 'releaseRun', [runId, options]),
-      };
-      return transport.call(request, options);
-    },
-
-    async deleteRun(runId, options?: RunLifeOptions & { expectedSeq?: number }) {
-      refuseOldNames('deleteRun', options);
-      const expectedSeq =
-        options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 1);
-      const headers: Record<string, string> = expectedSeq === undefined ? {} : { 'if-match': `"${expectedSeq}"` };
-      const write = transport.writeOf('runs', 'deleteRun', [runId, options]);
-      const request = { ...targetOf('DELETE /v1/runs/{runId}', { runId }), query: lifeIn(options), headers, write };
-      return (await transport.call(request, options)).deleted;
-    },
-
-    exportRun(runId, options) {
-      const request = { ...targetOf('GET /v1/runs/{runId}/export', { runId }), query: tenantIn(options) };
-      return transport.lines<RunPart>(request, options);
+      return methods.forkRun(runId, { ...options, atSeq } as ForkOptions);
     },
 
     async restoreRun(parts, options) {
-      const lines = linesBody(checkedParts(parts));
-      const carried = Array.isArray(parts) ? (parts as RunPart[]) : ({ withheld: 'parts' } as const);
+      const body = streamedBody(linesOf(parts), 'close');
+      const { overDeleted, keepEncoded } = Object(options);
+      const carried = Array.isArray(parts) ? parts : { withheld: 'parts' };
       const request = {
         ...targetOf('POST /v1/restores'),
-        query: {
-          overDeleted: checkOptionalBoolean(options?.overDeleted, 'overDeleted'),
-          // Omitted when false, because older servers do not know the parameter.
-          keepEncoded: checkOptionalBoolean(options?.keepEncoded, 'keepEncoded') || undefined,
-        },
-        body: lines.stream,
+        query: transport.named('POST /v1/restores', { overDeleted, keepEncoded }),
+        body: body.stream,
         type: LINES,
         isLong: true,
         write: transport.writeOf('runs', 'restoreRun', [carried, options]),
       };
       // If the parts fail, the request ends early and the server rejects it. `check` then throws the error of the parts
       // instead of the server's error.
-      return transport.call(request, options).finally(lines.check);
+      return transport.call(request, options).finally(body.check);
     },
 
-    async archiveRun(runId, options) {
-      refuseOldNames('archiveRun', options);
-      const { location, expectedSeq, expectedRewrites } = membersOf(options);
-      const body = bodyOf(
-        transport.named('POST /v1/runs/{runId}/archive', { location, expectedSeq, expectedRewrites }),
-        limits.documentBytes,
-      );
-      const write = transport.writeOf('runs', 'archiveRun', [runId, options]);
-      const request = {
-        ...targetOf('POST /v1/runs/{runId}/archive', { runId }),
-        query: tenantIn(options),
-        body,
-        write,
-      };
-      return (await transport.call(request, options)).archived;
-    },
-
-    async archiveLocation(runId, options) {
-      const request = { ...targetOf('GET /v1/runs/{runId}/archive', { runId }), query: tenantIn(options) };
-      return (await transport.find(request, options))?.location ?? null;
-    },
-
-    async redactEvent(runId, runSeq, options) {
-      const to = targetOf('POST /v1/runs/{runId}/events/{runSeq}/redact', {
-        runId,
-        runSeq: String(checkInteger(runSeq, 'runSeq', 1)),
-      });
-      const { by, reason } = checkObject(options, 'options') as unknown as typeof options;
-      const body = bodyOf({ by, reason }, limits.documentBytes);
-      const write = transport.writeOf('runs', 'redactEvent', [runId, runSeq, options]);
-      const request = { ...to, query: tenantIn(options), body, write };
-      return (await transport.call(request, options)).redacted;
-    },
-
-    feed(options?: FeedOptions) {
-      const query = feedQuery(transport, options);
-      return feedItems<FeedItem>(follow(transport, { ...targetOf('GET /v1/events'), query }, options));
+    async *feed(options?: FeedOptions): AsyncGenerator<FeedItem> {
+      const request = feedRequest(transport, options);
+      for await (const { id, event, data } of follow(transport, request, options)) {
+        const cursor = decodeURIComponent(id!);
+        const { [LIFE_MEMBER]: life, ...item } = JSON.parse(data);
+        // Without `notices`, the server sends events only.
+        if (event === 'run.notice') yield { cursor, notice: item } as never;
+        else
+          yield { cursor, event: item, ...laterLife(life ?? 1), ...(event === 'run.released' && { released: true }) };
+      }
     },
 
     async feedPage(options?: FeedOptions & { limit?: number; wait?: Duration }) {
-      const limit = checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH);
-      const query = { ...feedQuery(transport, options), limit, wait: options?.wait };
-      const page = await transport.call({ ...targetOf('GET /v1/events'), query }, waiting(transport, options));
+      const { wait } = options ?? {};
+      const request = feedRequest(transport, options);
+      // The server may answer up to `wait` later than usual.
+      const timeoutMs = transport.startCall(options) + (wait === undefined ? 0 : checkDuration(wait, 'wait'));
+      const page = await transport.call(request, options, timeoutMs);
       // Without `notices`, the server sends events only.
       return page as FeedPage;
     },
@@ -363,117 +308,49 @@ export function httpRuns(
 function filling({ appendEvent, appendEvents }: Appends, tenantId: string | undefined): Appends {
   return {
     appendEvent: async (event, options) => appendEvent(filledEvent(event, STAMPS, tenantId), options),
-    appendEvents: async (events, options) => appendEvents(filledEvents(events, STAMPS, tenantId), options),
+    appendEvents: async (events, options) => {
+      if (!Array.isArray(events)) throw invalidArgument('events', 'an array of events', events);
+      const filled = events.map((event) => filledEvent(event, STAMPS, tenantId));
+      return appendEvents(filled, options);
+    },
   };
 }
 
-/** Whether an append has no options besides its limits, so that it can share a request with others. */
-function isPlain(options: AppendOptions | undefined): boolean {
-  const { signal: _, timeoutMs: __, ...others } = options ?? {};
-  return Object.values(others).every((value) => value === undefined);
+/** Returns the position of a run, or `null` for a run without events. Servers of version 0.1 send no other members. */
+function positionOf(head: AnswerTo<'GET /v1/runs/{runId}/head'>, runId: string): RunPosition | null {
+  const { seq: lastEventSeq, tenantId, rewrites = 0, life = 1 } = head;
+  return lastEventSeq === 0 ? null : { tenantId: tenantId!, runId, lastEventSeq, rewrites, ...laterLife(life) };
 }
 
 /** Returns the error for an event that was refused before it was sent, in the same form as an error of the server. */
 function asEventRefusal(error: unknown): unknown {
-  if (!isTidemarkError(error) || error.code === 'TENANT_MISMATCH' || error.field === undefined) return error;
-  const { code, message, field, rule = '' } = error;
-  return eventRefusal(code, message, [{ field, rule }]);
+  if (!isTidemarkError(error)) return error;
+  const { field, rule } = error;
+  return Object.assign(error, { errors: [{ field, rule }] });
 }
 
-function rangeQuery(transport: Transport, { afterSeq, beforeSeq, limit, order, life }: EventRange) {
-  // Omitted by default, because older servers do not know these parameters and would return other events.
-  const backwards = { beforeSeq, order: order === 'newest' ? order : undefined };
-  if (transport.usesOldNames && (backwards.beforeSeq !== undefined || backwards.order !== undefined))
-    throw new TidemarkError(
-      'UNSUPPORTED',
-      'The server is too old for beforeSeq and for reading the newest events first',
-    );
-  return { afterSeq, limit, life, ...backwards };
-}
-
-function feedQuery(transport: Transport, options: FeedOptions | undefined) {
-  refuseOldNames('feed', options);
-  const { cursor } = options ?? {};
-  if (cursor !== undefined && (typeof cursor !== 'string' || cursor === ''))
-    throw invalidArgument('cursor', 'a cursor of this feed', cursor);
-  const filter = (options?.filter === undefined ? {} : checkObject(options.filter, 'filter')) as FeedOptions['filter'];
-  const { eventTypes } = filter!;
+function feedRequest(transport: Transport, options: FeedOptions | undefined): Request<typeof FEED.route> {
+  const request = requestOf(transport, 'runs', 'feed', FEED, [options]);
+  const { filter = {} } = Object(options);
+  const { tenantId, eventTypes } = checkObject(filter, 'filter');
   if (eventTypes !== undefined && !Array.isArray(eventTypes))
     throw invalidArgument('filter.eventTypes', 'an array of event types', eventTypes);
   for (const type of eventTypes ?? []) checkId(type, 'filter.eventTypes');
-  const query = {
-    cursor,
-    ...tenantOf(transport, filter),
-    eventType: eventTypes,
-    unreadable: unreadableOf(options),
-    notices: noticesOf(transport, options),
-  };
-  return transport.named('GET /v1/events', query);
+  return { ...request, query: { ...request.query, tenantId, eventType: eventTypes } };
 }
 
-/** Omitted by default. An older server would ignore the parameter and leave notices out. */
-function noticesOf(transport: Transport, options: FeedOptions | undefined): true | undefined {
-  const { notices } = (options ?? {}) as Partial<NoticeFeedOptions>;
-  if (!checkOptionalBoolean(notices, 'notices')) return undefined;
-  if (transport.usesOldNames) throw unsupported('runs.notices');
-  return true;
-}
-
-function unreadableOf(options: FeedOptions | undefined): 'skip' | undefined {
-  return options?.unreadable === undefined
-    ? undefined
-    : checkOneOf(options.unreadable, 'unreadable', ['skip'] as const);
-}
-
-function membersOf<T extends object>(options: T | null | undefined): Partial<T> {
-  return options ?? {};
-}
-
-/** Yields the parts to send. Rejects values that JSON cannot represent. */
-function checkedParts(parts: AsyncIterable<RunPart> | Iterable<RunPart>): AsyncIterable<RunPart> {
+/** Yields the parts to send, as lines. Rejects values that JSON cannot represent. */
+async function* linesOf(parts: AsyncIterable<RunPart> | Iterable<RunPart>): AsyncGenerator<Uint8Array> {
   const isIterable = typeof parts === 'object' && parts !== null;
   if (!isIterable || !(Symbol.asyncIterator in parts || Symbol.iterator in parts))
     throw invalidArgument('parts', 'the parts of an exported run', parts);
-  return (async function* () {
-    for await (const part of parts) {
-      checkObject(part, 'part');
-      if (part.run?.labels !== undefined) checkLabels(part.run.labels, 'labels');
-      // Exports of older versions contain parts that are larger than a server accepts.
-      if (Array.isArray(part.events)) yield* smallParts(part);
-      else yield part;
-    }
-  })();
-}
-
-/** Extends the time limit of a call by the time for which the server may wait. */
-function waiting(
-  transport: Transport,
-  options: (CallOptions & { wait?: Duration }) | undefined,
-): CallOptions | undefined {
-  return options?.wait === undefined ? options : transport.waiting(options, options.wait);
-}
-
-async function* parsed<T>(events: AsyncIterable<{ data: string }>): AsyncGenerator<T, void, undefined> {
-  for await (const { data } of events) yield JSON.parse(data) as T;
-}
-
-/** The items are notices only if the reader asked for them. */
-async function* feedItems<Item extends FeedItem | NoticeItem>(
-  events: AsyncIterable<{ id: string | null; event: string; data: string }>,
-): AsyncGenerator<Item> {
-  for await (const { id, event, data } of events) {
-    const cursor = decodeURIComponent(id!);
-    if (event === 'run.notice') {
-      yield { cursor, notice: JSON.parse(data) } as Item;
-      continue;
-    }
-    const { [LIFE_MEMBER]: life, ...record } = JSON.parse(data) as RunEventRecord & { [LIFE_MEMBER]?: number };
-    yield {
-      cursor,
-      event: record,
-      ...laterLife(life ?? 1),
-      ...(event === 'run.released' && { released: true }),
-    } as Item;
+  const encoder = new TextEncoder();
+  for await (const part of parts) {
+    checkObject(part, 'part');
+    if (part.run?.labels !== undefined) checkLabelTexts(part.run.labels);
+    // Exports of older versions contain parts that are larger than a server accepts.
+    for (const small of Array.isArray(part.events) ? smallParts(part) : [part])
+      yield encoder.encode(`${JSON.stringify(small)}\n`);
   }
 }
 

@@ -2,37 +2,33 @@
  * Appends that wait at the same time share one request with one outcome each. A lone append is sent at once, as a
  * request of its own.
  */
-import {
-  type AppendResult,
-  type CallOptions,
-  type EngineCall,
-  GroupCommit,
-  type StoreWrite,
-  TidemarkError,
-} from '@tidemark/core/portable';
-import { LINES, type Problem, problemOfLine, targetOf } from '@tidemark/wire';
-import { errorOf, errorOfGivingUp, NO_WRITE } from './failures.ts';
-import { GRACE_MS, type Transport } from './transport.ts';
+import { type AppendResult, type CallOptions, type StoreWrite, sleep, TidemarkError } from '@tidemark/core/portable';
+import { jsonLinesOf, LINES, type Problem, problemOfLine, targetOf } from '@tidemark/wire';
+import { errorOf, errorOfGivingUp, lostAnswer } from './failures.ts';
+import { boundsOf, GRACE_MS, type Transport } from './transport.ts';
 
-const MOST_EVENTS = 500;
-/** Bytes after which a group continues in another request. */
-const MOST_BYTES = 1024 * 1024;
+/** Appends that may wait; more are refused. */
+const MAX_WAITING = 10_000;
+const MAX_EVENTS = 500;
+/** The size of a request. Larger groups continue in the next one. */
+const MAX_BYTES = 1024 * 1024;
 /** Larger events have requests of their own. Servers limit lines more strictly than bodies. */
-const MOST_EVENT_LENGTH = 64 * 1024;
+const MAX_EVENT_LENGTH = 64 * 1024;
 /** Tenants whose appends are remembered. The appends of others still settle. */
-const MOST_TENANTS = 1_000;
+const MAX_TENANTS = 1_000;
 /** After this time without an answer, the next group is sent too, so that one slow request does not stop the others. */
 const STALLED_MS = 100;
 
 interface Append {
   body: string;
   write: StoreWrite | undefined;
-  call: EngineCall;
-}
-
-/** The outcome of an append. A promise, because a group may be left before its outcomes arrive. */
-interface Pending {
-  result: Promise<AppendResult>;
+  signal: AbortSignal | undefined;
+  deadline: number;
+  state: 'waiting' | 'sent' | 'given up';
+  /** Ends the wait of this caller only. A request that has been sent goes on for the others. */
+  giveUp(why: 'was aborted' | 'ran out of time'): void;
+  resolve(result: AppendResult): void;
+  reject(error: unknown): void;
 }
 
 /** The shared appends of each store, by tenant. */
@@ -40,152 +36,117 @@ const byStore = new WeakMap<object, Map<string | null, SharedAppends>>();
 
 export class SharedAppends {
   readonly #transport: Transport;
-  readonly #group: GroupCommit<Append, Pending>;
+  #waiting: Append[] = [];
+  #isSending = false;
 
-  private constructor(transport: Transport) {
+  constructor(transport: Transport) {
     this.#transport = transport;
-    this.#group = new GroupCommit((take) => this.#send(take()), { maxGroup: MOST_EVENTS });
   }
 
   /** Returns the appends that all views of a store for one tenant share. */
   static of(transport: Transport): SharedAppends {
-    const { lifetime, tenantId } = transport;
+    const { lifetime } = transport;
     const appends = byStore.get(lifetime) ?? new Map<string | null, SharedAppends>();
     byStore.set(lifetime, appends);
-    const known = appends.get(tenantId);
+    const known = appends.get(transport.tenantId);
     if (known) return known;
     const shared = new SharedAppends(transport);
-    appends.set(tenantId, shared);
-    if (appends.size > MOST_TENANTS) appends.delete(appends.keys().next().value!);
+    appends.set(transport.tenantId, shared);
+    if (appends.size > MAX_TENANTS) appends.delete(appends.keys().next().value!);
     return shared;
   }
 
   /** Whether an append of this size may share a request. */
   accepts(body: string): boolean {
-    return body.length <= MOST_EVENT_LENGTH && !this.#transport.usesOldNames;
+    return body.length <= MAX_EVENT_LENGTH && !this.#transport.usesOldNames;
   }
 
   append(body: string, options: CallOptions | undefined, write: StoreWrite | undefined): Promise<AppendResult> {
     const timeoutMs = this.#transport.startCall(options);
-    const call: EngineCall = { deadline: Date.now() + timeoutMs };
-    if (options?.signal) call.signal = options.signal;
-    const result = this.#group.submit({ body, write, call }, call).then((pending) => pending.result);
-    return this.#transport.settled(bounded(result, call, timeoutMs, write));
+    const signal = options?.signal;
+    if (this.#waiting.length >= MAX_WAITING)
+      throw new TidemarkError('OVERLOADED', `${MAX_WAITING} writes are waiting already; slow down and retry`);
+    const { promise, resolve, reject } = Promise.withResolvers<AppendResult>();
+    const append: Append = {
+      ...{ body, write, signal, resolve, reject, state: 'waiting', deadline: Date.now() + timeoutMs },
+      giveUp(why) {
+        // Nothing was written if it was not sent.
+        reject(errorOfGivingUp(why, append.state === 'sent' ? write : undefined, signal?.reason));
+        if (append.state === 'waiting') append.state = 'given up';
+      },
+    };
+    const bounds = boundsOf(options, timeoutMs + GRACE_MS);
+    bounds.signal.addEventListener('abort', () => append.giveUp(bounds.why()!));
+    promise.then(bounds.end, bounds.end);
+    this.#waiting.push(append);
+    if (!this.#isSending) void this.#sendAll();
+    return this.#transport.settled(promise);
   }
 
-  async #send(appends: readonly Append[]): Promise<Pending[]> {
-    const parts = partsOf(appends);
-    const results = parts.flatMap((part) => (part.length === 1 ? [this.#sendOne(part[0]!)] : this.#sendLines(part)));
-    // Callers that have given up do not read their result.
-    for (const result of results) result.catch(() => {});
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const stalled = new Promise((resolve) => {
-      timer = setTimeout(resolve, STALLED_MS);
-    });
-    await Promise.race([stalled, Promise.allSettled(results)]);
-    clearTimeout(timer);
-    return results.map((result) => ({ result }));
+  /** Sends groups until no append waits. Appends that are made in the same turn of the event loop share a group. */
+  async #sendAll(): Promise<void> {
+    this.#isSending = true;
+    for (let sent = 1; this.#waiting.length > 0; ) {
+      // The callers of the last group may append again. After a lone append no other caller is expected.
+      await (sent > 1 ? turnEnd() : null);
+      const group = this.#take();
+      sent = group.length;
+      const answered = new AbortController();
+      void this.#sendGroup(group).then(() => answered.abort());
+      await sleep(STALLED_MS, answered.signal);
+    }
+    this.#isSending = false;
   }
 
-  #sendOne({ body, write, call }: Append): Promise<AppendResult> {
-    const request = { ...targetOf('POST /v1/events'), body, write };
-    return this.#transport.callWithin(request, leftOf([call]), call.signal) as Promise<AppendResult>;
+  /** Takes the appends of the next request. */
+  #take(): Append[] {
+    const group: Append[] = [];
+    let bytes = 0;
+    while (this.#waiting.length > 0 && group.length < MAX_EVENTS) {
+      const append = this.#waiting[0]!;
+      bytes += append.body.length;
+      if (bytes > MAX_BYTES) break;
+      this.#waiting.shift();
+      if (append.deadline <= Date.now()) append.giveUp('ran out of time');
+      if (append.state === 'given up') continue;
+      append.state = 'sent';
+      group.push(append);
+    }
+    return group;
   }
 
-  /** Sends one event per line, and returns the outcome of each line. */
-  #sendLines(appends: readonly Append[]): Promise<AppendResult>[] {
-    const outcomes = appends.map(() => Promise.withResolvers<AppendResult>());
-    void this.#readLines(appends, outcomes);
-    return outcomes.map(({ promise }) => promise);
-  }
-
-  async #readLines(appends: readonly Append[], outcomes: readonly PromiseWithResolvers<AppendResult>[]): Promise<void> {
-    const body = appends.map((append) => `${append.body}\n`).join('');
-    // Each caller gets the error with its own write.
-    const request = { ...targetOf('POST /v1/events'), body, type: LINES, accept: LINES, write: appends[0]!.write };
-    let read = 0;
+  async #sendGroup(appends: readonly Append[]): Promise<void> {
+    const [first, ...others] = appends;
+    if (first === undefined) return;
+    const request = { ...targetOf('POST /v1/events'), body: first.body, write: first.write };
+    // The latest deadline of the callers applies, so that a short one cannot end the other calls.
+    const timeoutMs = Math.max(1, ...appends.map(({ deadline }) => deadline - Date.now()));
+    if (others.length === 0)
+      return this.#transport
+        .call(request, { signal: first.signal }, timeoutMs)
+        .then((result) => first.resolve(result as AppendResult), first.reject);
+    const lines = { ...request, body: appends.map(({ body }) => `${body}\n`).join(''), type: LINES, accept: LINES };
+    let answered = 0;
     let failure: unknown;
     try {
-      // The latest deadline of the callers applies, so that a short one cannot end the other calls.
-      for await (const line of this.#transport.linesWithin(request, leftOf(appends.map(({ call }) => call)))) {
+      const { chunks } = await this.#transport.open(lines, undefined, timeoutMs);
+      for await (const line of jsonLinesOf(chunks)) {
         if (problemOfLine(line)) break;
         const { problem, status: _, ...result } = line as AppendResult & { status: number; problem?: Problem };
-        const { resolve, reject } = outcomes[read]!;
+        const { resolve, reject, write } = appends[answered++]!;
         if (problem === undefined) resolve(result);
-        else reject(errorOf(problem, appends[read]!.write ?? NO_WRITE));
-        read++;
+        else reject(errorOf(problem, write));
       }
     } catch (error) {
       failure = error;
     }
-    const unanswered =
-      failure instanceof TidemarkError
-        ? failure
-        : new TidemarkError('OUTCOME_UNKNOWN', 'The answer was lost; retry the same write to find out its outcome', {
-            cause: failure,
-          });
-    for (; read < appends.length; read++) outcomes[read]!.reject(ofAppend(unanswered, appends[read]!));
+    // Each unknown outcome carries the write of its own caller.
+    const isRefused = failure instanceof TidemarkError && failure.outcome === 'rejected';
+    for (const { reject, write } of appends.slice(answered)) reject(isRefused ? failure : lostAnswer(write, failure));
   }
 }
 
-/** Returns the error of a request for one of its appends. An unknown outcome carries the write of that append. */
-function ofAppend(error: TidemarkError, { write }: Append): TidemarkError {
-  const { name: _, code, message, retryable: __, outcome, write: ___, ...details } = error;
-  const carried = outcome === 'unknown' && write ? { write } : {};
-  return new TidemarkError(code, message, { ...details, cause: error.cause, ...carried });
-}
-
-/** Returns the milliseconds until the latest deadline of some calls. */
-function leftOf(calls: readonly EngineCall[]): number {
-  return Math.max(1, ...calls.map(({ deadline }) => deadline! - Date.now()));
-}
-
-/** Divides a group so that no request has too many bytes. */
-function partsOf(appends: readonly Append[]): Append[][] {
-  const parts: Append[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
-  for (const append of appends) {
-    bytes += append.body.length;
-    if (bytes > MOST_BYTES) {
-      parts.push([]);
-      bytes = append.body.length;
-    }
-    parts.at(-1)!.push(append);
-  }
-  return parts;
-}
-
-/** Ends the wait of one caller at its own time limit or signal. The request goes on for the others. */
-function bounded(
-  result: Promise<AppendResult>,
-  call: EngineCall,
-  timeoutMs: number,
-  write: StoreWrite | undefined,
-): Promise<AppendResult> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (why: 'was aborted' | 'ran out of time') => {
-      end();
-      if (call.phase === 'begun') return reject(errorOfGivingUp(why, write ?? NO_WRITE, call.signal?.reason));
-      call.phase = 'given up';
-      const code = why === 'was aborted' ? 'ABORTED' : 'TIMEOUT';
-      reject(new TidemarkError(code, `The append ${why} while it waited to be sent; nothing was written`));
-    };
-    const onAbort = () => giveUp('was aborted');
-    const timer = setTimeout(() => giveUp('ran out of time'), timeoutMs + GRACE_MS);
-    call.signal?.addEventListener('abort', onAbort, { once: true });
-    const end = () => {
-      clearTimeout(timer);
-      call.signal?.removeEventListener('abort', onAbort);
-    };
-    result.then(
-      (it) => {
-        end();
-        resolve(it);
-      },
-      (error) => {
-        end();
-        reject(error);
-      },
-    );
-  });
+/** Resolves at the end of the turn of the event loop. Browsers have no `setImmediate`. */
+function turnEnd(): Promise<void> {
+  return new Promise((resolve) => (globalThis.setImmediate ?? setTimeout)(resolve));
 }

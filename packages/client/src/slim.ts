@@ -1,6 +1,6 @@
 /** `slimStore` opens a store over HTTP with selected domains only, for pages that must load fast. */
-import type { CallOptions, Store, StoreDomain, StoreInfo } from '@tidemark/core/portable';
-import { type Connection, connect } from './connection.ts';
+import type { Store, StoreDomain } from '@tidemark/core/portable';
+import { type Connection, connect, storeOf } from './connection.ts';
 import * as domains from './domains.ts';
 import type { ConnectionOptions } from './options.ts';
 
@@ -48,23 +48,6 @@ export async function slimStore<Name extends StoreDomain>(
   given: string | ConnectionOptions,
   include: { readonly [It in Name]: SlimDomain<It> },
 ): Promise<SlimStore<Name>> {
-  return storeOf(await connect(typeof given === 'string' ? { url: given } : given), include);
-}
-
-function storeOf<Name extends StoreDomain>(
-  connection: Connection,
-  include: { readonly [It in Name]: SlimDomain<It> },
-): SlimStore<Name> {
-  const included = Object.entries(include) as [Name, (connection: Connection) => Store[Name]][];
-  const close = () => connection.close();
-  return {
-    ...Object.fromEntries(included.map(([name, open]) => [name, open(connection)])),
-    get info(): StoreInfo {
-      return connection.info;
-    },
-    ping: (options?: CallOptions) => connection.ping(options),
-    forTenant: (tenantId: string) => storeOf(connection.forTenant(tenantId), include),
-    close,
-    [Symbol.asyncDispose]: close,
-  } as unknown as SlimStore<Name>;
+  const open = (connection: Connection) => storeOf<SlimStore<Name>>(connection, include, open);
+  return open(await connect(typeof given === 'string' ? { url: given } : given));
 }

@@ -1,18 +1,15 @@
 /** `httpStore`: a Tidemark server as a store with the same contract as any other. */
 import {
-  type CallOptions,
   type DoctorOptions,
   type DoctorReport,
   deepFindings,
   invalidArgument,
   type Store,
   type StoreAlert,
-  type StoreInfo,
 } from '@tidemark/core/portable';
 import { targetOf } from '@tidemark/wire';
-import { type Connection, connect } from './connection.ts';
-import * as domains from './domains.ts';
-import { HeadWatch } from './head-watch.ts';
+import { type Connection, connect, storeOf } from './connection.ts';
+import { admin, agents, artifacts, jobs, kv, runs } from './domains.ts';
 import type { ConnectionOptions } from './options.ts';
 
 /** Options of `httpStore`. */
@@ -38,54 +35,22 @@ export async function httpStore(given: string | HttpOptions): Promise<Store> {
   const options: HttpOptions = typeof given === 'string' ? { url: given } : given;
   const { onAlert } = options;
   if (onAlert !== undefined && typeof onAlert !== 'function') throw invalidArgument('onAlert', 'a function', onAlert);
-  return new HttpStore(await connect(options, onAlert ? new HeadWatch(onAlert) : null));
+  // Loaded on demand, because few pages watch heads.
+  const heads = onAlert ? new (await import('./head-watch.ts')).HeadWatch(onAlert) : null;
+  return open(await connect(options, heads));
 }
 
-class HttpStore implements Store {
-  readonly runs: Store['runs'];
-  readonly kv: Store['kv'];
-  readonly jobs: Store['jobs'];
-  readonly agents: Store['agents'];
-  readonly artifacts: Store['artifacts'];
-  readonly admin: Store['admin'];
-  readonly #connection: Connection;
-
-  constructor(connection: Connection) {
-    this.#connection = connection;
-    this.runs = domains.runs(connection);
-    this.kv = domains.kv(connection);
-    this.jobs = domains.jobs(connection);
-    this.agents = domains.agents(connection);
-    this.artifacts = domains.artifacts(connection);
-    this.admin = domains.admin(connection);
-  }
-
-  get info(): StoreInfo {
-    return this.#connection.info;
-  }
-
-  forTenant(tenantId: string): Store {
-    return new HttpStore(this.#connection.forTenant(tenantId));
-  }
-
-  ping(options?: CallOptions): Promise<boolean> {
-    return this.#connection.ping(options);
-  }
-
-  async doctor(options?: DoctorOptions): Promise<DoctorReport> {
-    const query = options?.deep || options?.storage ? { storage: true } : {};
-    const report = await this.#connection.transport.call({ ...targetOf('GET /v1/doctor'), query }, options);
-    this.#connection.setDurability(report.durability);
-    if (!options?.deep) return report;
-    const findings = [...report.findings, ...(await deepFindings(this.admin, options))];
-    return { ...report, findings, ok: findings.every(({ status }) => status !== 'fail') };
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
+function open(connection: Connection): Store {
+  const store = storeOf<Omit<Store, 'doctor'>>(connection, { runs, kv, jobs, agents, artifacts, admin }, open);
+  return Object.assign(store, {
+    async doctor(options?: DoctorOptions): Promise<DoctorReport> {
+      const query = options?.deep || options?.storage ? { storage: true } : {};
+      const report = await connection.transport.call({ ...targetOf('GET /v1/doctor'), query }, options);
+      // The server's doctor may have measured it.
+      connection.info.durability = report.durability;
+      if (!options?.deep) return report;
+      const findings = [...report.findings, ...(await deepFindings(store.admin, options))];
+      return { ...report, findings, ok: findings.every(({ status }) => status !== 'fail') };
+    },
+  });
 }

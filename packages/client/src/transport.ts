@@ -4,14 +4,12 @@
  */
 import {
   type CallOptions,
-  checkDuration,
-  type Duration,
+  isTidemarkError,
   type StoreDomain,
+  type StoreLimits,
   type StoreWrite,
   TidemarkError,
   timeLimitOf,
-  type WriteArgs,
-  type WriteMethod,
   writeForError,
 } from '@tidemark/core/portable';
 import {
@@ -32,11 +30,11 @@ import {
   TIMEOUT_HEADER,
   toOldNames,
 } from '@tidemark/wire';
-import { errorOfAnswer, errorOfConnection, errorOfGivingUp, NO_WRITE } from './failures.ts';
+import { errorOfAnswer, errorOfConnection, errorOfGivingUp } from './failures.ts';
 
 /** Extra time for the server, which enforces the time limit itself and returns a more precise error. */
 export const GRACE_MS = 500;
-const LONGEST_MS = 600_000;
+const MAX_MS = 600_000;
 
 export interface TransportOptions {
   /** The URL of the server without a trailing slash. */
@@ -48,21 +46,17 @@ export interface TransportOptions {
 
 /** A request to one of the server's routes. */
 export interface Request<Name extends RouteName = RouteName> extends Target<Name> {
-  query?: QueryTo<Name>;
+  query?: QueryTo<Name> | Parameters;
   /** JSON text, or bytes of another type. */
-  body?: string | Blob | ReadableStream<Uint8Array>;
+  body?: string | Blob | ReadableStream<Uint8Array> | undefined;
   type?: string;
   accept?: string;
   headers?: Record<string, string>;
   /** Whether the server executes the request in many steps, each with its own timeout. */
-  isLong?: boolean;
+  isLong?: boolean | undefined;
   /** The write that the error carries when the response is lost, so that the caller can retry it. */
-  write?: StoreWrite;
+  write?: StoreWrite | undefined;
 }
-
-/** The arguments of a call with no argument left out. */
-type Complete<Args extends unknown[]> = OrUndefined<Required<Args>>;
-type OrUndefined<Args extends unknown[]> = { [At in keyof Args]: Args[At] | undefined };
 
 /** A response whose body is read as it arrives. */
 export interface OpenAnswer {
@@ -70,65 +64,61 @@ export interface OpenAnswer {
   chunks: AsyncIterable<Uint8Array>;
 }
 
-/** The time limit and signal of a call. `end` releases both. */
+/** The time limit and the signal of a call. */
 interface Bounds {
-  /** The URL of the server, for errors. */
-  url: string;
-  controller: AbortController;
-  timeoutMs: number;
-  /** Restarts the time limit. */
-  renew(): void;
+  signal: AbortSignal;
+  /** Starts or restarts the time limit. */
+  begin(): void;
+  /** Releases the time limit and the caller's signal. */
   end(): void;
-  /** Why the call was ended, or `null` if neither the timeout nor the signal ended it. */
+  /** Why the call was ended, or `null` if neither the time limit nor the signal ended it. */
   why(): 'was aborted' | 'ran out of time' | null;
 }
 
 /** State shared by the store and all its views. */
-class Lifetime {
-  readonly closing = new AbortController();
-  readonly pending = new Set<Promise<unknown>>();
-}
-
-/** The time limit of a call, and the signal of its caller. */
-interface Limits {
-  timeoutMs: number;
-  signal?: AbortSignal | undefined;
+function newLifetime() {
+  return {
+    closing: new AbortController(),
+    pending: new Set<Promise<unknown>>(),
+  };
 }
 
 export class Transport {
   readonly #options: TransportOptions;
+  readonly #headers: Readonly<Record<string, string>>;
   /** Identifies the store and all its views. */
-  readonly lifetime: Lifetime;
+  readonly lifetime: ReturnType<typeof newLifetime>;
   readonly tenantId: string | null;
   /** Whether the server is version 0.1, which uses other names for some parameters and members. */
   usesOldNames = false;
+  /** The limits of the server's store, known once it has described itself. */
+  limits!: StoreLimits;
 
-  constructor(options: TransportOptions, tenantId: string | null = null, lifetime = new Lifetime()) {
+  constructor(options: TransportOptions, tenantId: string | null = null, lifetime = newLifetime()) {
     this.#options = options;
     this.tenantId = tenantId;
     this.lifetime = lifetime;
+    const { token } = options;
+    this.#headers = {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(tenantId === null ? {} : { [TENANT_HEADER]: segmentOf(tenantId, 'tenantId') }),
+    };
   }
 
   /** Returns a transport over the same connection for one tenant. */
   forTenant(tenantId: string): Transport {
-    const transport = new Transport(this.#options, tenantId, this.lifetime);
-    transport.usesOldNames = this.usesOldNames;
-    return transport;
+    const { usesOldNames, limits } = this;
+    return Object.assign(new Transport(this.#options, tenantId, this.lifetime), { usesOldNames, limits });
   }
 
   /** Describes a write for the error that carries it. `args` are all arguments of the call, its options last. */
-  writeOf<D extends StoreDomain, M extends WriteMethod<D>>(
-    domain: D,
-    method: M,
-    args: Complete<WriteArgs<D, M>>,
-  ): StoreWrite | undefined {
-    const all = args as unknown[];
-    return writeForError({ domain, method, args: all, tenantId: this.tenantId }, all.length - 1);
+  writeOf(domain: StoreDomain, method: string, args: unknown[]): StoreWrite | undefined {
+    return writeForError({ domain, method, args, tenantId: this.tenantId }, args.length - 1);
   }
 
   /** Returns parameters or members under the names that the server's version uses. */
-  named<Members extends object>(route: RouteName, members: Members): Members {
-    return this.usesOldNames ? toOldNames(route, members) : members;
+  named<Members extends Record<string, unknown>>(route: RouteName, members: Members): Members {
+    return this.usesOldNames ? (toOldNames(route, members) as Members) : members;
   }
 
   /** Aborted when the store is closed. */
@@ -142,40 +132,46 @@ export class Transport {
     await Promise.allSettled([...this.lifetime.pending]);
   }
 
-  /** Sends a request and returns the JSON of the response. */
+  /**
+   * Returns the time limit of a call. Throws if the store is closed, the signal is aborted, or an option is invalid.
+   */
+  startCall(options: CallOptions | undefined): number {
+    return timeLimitOf(options, this.closed, this.#options.timeoutMs);
+  }
+
+  /**
+   * Sends a request and returns the JSON of the response. A call that was accepted earlier passes its time limit, and
+   * is sent even if the store is being closed.
+   */
   async call<Name extends RouteName>(
     request: Request<Name>,
     options: CallOptions | undefined,
+    timeoutMs?: number,
   ): Promise<AnswerTo<Name>> {
-    return this.callWithin(request, this.startCall(options), options?.signal);
+    return this.read(request, options, answerOf<AnswerTo<Name>>, timeoutMs);
   }
 
-  /** Like `call`, for a call that has already been accepted, so it is sent even if the store is being closed. */
-  async callWithin<Name extends RouteName>(
-    request: Request<Name>,
-    timeoutMs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<AnswerTo<Name>> {
-    const limits = { timeoutMs, signal };
-    const response = this.#send(request, limits, async (it) => (it.status === 204 ? null : await it.json()));
-    return (await this.settled(response)) as AnswerTo<Name>;
-  }
-
-  /** Like `call`, but returns `null` for `NOT_FOUND`. */
-  async find<Name extends RouteName>(
-    request: Request<Name>,
+  /** Sends a request and returns what `read` returns for the response. */
+  async read<T>(
+    request: Request,
     options: CallOptions | undefined,
-  ): Promise<AnswerTo<Name> | null> {
-    return orNull(this.call(request, options));
-  }
-
-  /** Runs one step of a longer operation. `isDone` reports whether this step was the last. */
-  async step<Name extends RouteName>(
-    request: Request<Name>,
-    options: CallOptions | undefined,
-  ): Promise<{ isDone: boolean; report: AnswerTo<Name> }> {
-    const read = async (it: Response) => ({ isDone: it.status !== 202, report: (await it.json()) as AnswerTo<Name> });
-    return this.settled(this.#send(request, this.#limitsOf(options), read));
+    read: (response: Response, bounds: Bounds) => T | Promise<T>,
+    timeoutMs = this.startCall(options),
+  ): Promise<T> {
+    const bounds = boundsOf(options, request.isLong ? MAX_MS : timeoutMs + GRACE_MS);
+    const attempt = async () => read(await this.#fetch(request, bounds.signal, timeoutMs), bounds);
+    const result = attempt()
+      .catch((error) => {
+        // The server may have just closed a connection that was kept alive. Reads can safely be retried.
+        const isBroken = !(error instanceof TidemarkError) && bounds.why() === null;
+        if (isBroken && request.write === undefined) return attempt();
+        throw error;
+      })
+      .catch((error) => {
+        throw this.#failureOf(error, bounds, request);
+      })
+      .finally(bounds.end);
+    return this.settled(result);
   }
 
   /** Yields the lines of a response as they arrive. The time limit applies to each line. */
@@ -188,57 +184,21 @@ export class Transport {
     }
   }
 
-  /** Yields the lines of a response, problems included, for calls that have already been accepted. */
-  async *linesWithin(request: Request, timeoutMs: number): AsyncGenerator<unknown, void, undefined> {
-    const { chunks } = await this.#open(request, { timeoutMs });
-    yield* jsonLinesOf(chunks);
-  }
-
   /**
    * Returns a response whose body the caller reads at its own speed. The timeout applies only to waiting for more
    * bytes.
    */
-  async open(request: Request, options: CallOptions | undefined): Promise<OpenAnswer> {
-    return this.#open(request, this.#limitsOf(options));
-  }
-
-  async #open(request: Request, limits: Limits): Promise<OpenAnswer> {
-    const bounds = this.#bound(limits);
-    try {
-      const response = await this.#fetch(request, bounds);
-      return { response, chunks: bytesOf(response, bounds) };
-    } catch (error) {
-      bounds.end();
-      throw failureOf(error, bounds, request.write ?? NO_WRITE);
-    }
-  }
-
-  /** Like `open`, but returns `null` for `NOT_FOUND`. */
-  async openOrNull(request: Request, options: CallOptions | undefined): Promise<OpenAnswer | null> {
-    return orNull(this.open(request, options));
+  open(request: Request, options: CallOptions | undefined, timeoutMs?: number): Promise<OpenAnswer> {
+    const read = (response: Response, bounds: Bounds) => ({
+      response,
+      chunks: this.#chunksOf(request, response, bounds),
+    });
+    return this.read(request, options, read, timeoutMs);
   }
 
   /** Opens a connection for live reads. Only the caller's signal and closing the store end it. */
   async connect(request: Request, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    const response = await this.#options.fetch(this.#urlOf(request), this.#init(request, signal, null));
-    if (!response.ok) throw await errorOfAnswer(response, NO_WRITE);
-    return response.body!;
-  }
-
-  /**
-   * Returns the time limit of a call. Throws if the store is closed, the signal is aborted, or an option is invalid.
-   */
-  startCall(options: CallOptions | undefined): number {
-    return timeLimitOf(options, this.closed, this.#options.timeoutMs);
-  }
-
-  /** Returns the options for a call that the server may answer up to `wait` later than usual. */
-  waiting(options: CallOptions, wait: Duration): CallOptions {
-    return { ...options, timeoutMs: this.startCall(options) + checkDuration(wait, 'wait') };
-  }
-
-  #limitsOf(options: CallOptions | undefined): Limits {
-    return { timeoutMs: this.startCall(options), signal: options?.signal };
+    return (await this.#fetch(request, signal)).body!;
   }
 
   /** Makes `close` wait for a call. */
@@ -250,97 +210,83 @@ export class Transport {
     return call;
   }
 
-  async #send<T>(request: Request, limits: Limits, read: (response: Response) => Promise<T>): Promise<T> {
-    const bounds = this.#bound(limits, request.isLong);
-    const attempt = async () => read(await this.#fetch(request, bounds));
+  async #fetch(
+    { method, path, query, body, type, accept, headers: own, write }: Request,
+    signal: AbortSignal,
+    timeoutMs?: number,
+  ): Promise<Response> {
+    const headers: Record<string, string> = { ...this.#headers, ...own };
+    if (timeoutMs !== undefined) headers[TIMEOUT_HEADER] = String(timeoutMs);
+    if (accept !== undefined) headers.accept = accept;
+    const init: RequestInit & { duplex?: 'half' } = { method, signal, headers };
+    if (body !== undefined) {
+      headers['content-type'] = type ?? JSON_TYPE;
+      init.body = body;
+      if (body instanceof ReadableStream) init.duplex = 'half';
+    }
+    const { fetch, url } = this.#options;
+    const response = await fetch(url + path + (query ? queryOf(query as Parameters) : ''), init);
+    if (response.ok) return response;
+    throw await errorOfAnswer(response, write);
+  }
+
+  /** Yields the bytes of a response. The time limit runs only while waiting for more bytes. */
+  async *#chunksOf(request: Request, response: Response, bounds: Bounds): AsyncGenerator<Uint8Array> {
     try {
-      return await attempt().catch((error) => {
-        // The server may have just closed a connection that was kept alive. Reads can safely be retried.
-        const isBroken = !(error instanceof TidemarkError) && bounds.why() === null;
-        if (isBroken && request.write === undefined) return attempt();
-        throw error;
-      });
+      yield* chunksOf(response.body!, bounds);
     } catch (error) {
-      throw failureOf(error, bounds, request.write ?? NO_WRITE);
+      throw this.#failureOf(error, bounds, request);
     } finally {
       bounds.end();
     }
   }
 
-  async #fetch(request: Request, { controller, timeoutMs }: Bounds): Promise<Response> {
-    const response = await this.#options.fetch(this.#urlOf(request), this.#init(request, controller.signal, timeoutMs));
-    if (response.ok) return response;
-    throw await errorOfAnswer(response, request.write ?? NO_WRITE);
-  }
-
-  #urlOf({ path, query }: Request): string {
-    return `${this.#options.url}${path}${query ? queryOf(query as Parameters) : ''}`;
-  }
-
-  #init({ method, body, type, accept, headers }: Request, signal: AbortSignal, timeoutMs: number | null): RequestInit {
-    const { token } = this.#options;
-    return {
-      method,
-      signal,
-      headers: {
-        ...(body === undefined ? {} : { 'content-type': type ?? JSON_TYPE }),
-        ...(accept === undefined ? {} : { accept }),
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(this.tenantId === null ? {} : { [TENANT_HEADER]: segmentOf(this.tenantId, 'tenantId') }),
-        ...(timeoutMs === null ? {} : { [TIMEOUT_HEADER]: String(timeoutMs) }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body }),
-      ...(body instanceof ReadableStream ? { duplex: 'half' } : {}),
-    } as RequestInit;
-  }
-
-  #bound({ timeoutMs, signal }: Limits, isLong = false): Bounds {
-    const controller = new AbortController();
-    let why: ReturnType<Bounds['why']> = null;
-    const giveUp = (because: NonNullable<typeof why>) => {
-      why ??= because;
-      controller.abort();
-    };
-    const onTime = () => giveUp('ran out of time');
-    const onAbort = () => giveUp('was aborted');
-    const limitMs = isLong ? LONGEST_MS : timeoutMs + GRACE_MS;
-    let timer = setTimeout(onTime, limitMs);
-    signal?.addEventListener('abort', onAbort, { once: true });
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-    };
-    const renew = () => {
-      clearTimeout(timer);
-      timer = setTimeout(onTime, limitMs);
-    };
-    return { url: this.#options.url, controller, timeoutMs, renew, end, why: () => why };
+  #failureOf(error: unknown, bounds: Bounds, { write }: Request): TidemarkError {
+    const why = bounds.why();
+    if (why !== null) return errorOfGivingUp(why, write, error);
+    return error instanceof TidemarkError ? error : errorOfConnection(this.#options.url, error, write);
   }
 }
 
-async function orNull<T>(call: Promise<T>): Promise<T | null> {
+/** Starts the time limit of a call. */
+export function boundsOf(options: CallOptions | undefined, limitMs: number): Bounds {
+  const controller = new AbortController();
+  let why: ReturnType<Bounds['why']> = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const caller = options?.signal;
+  const giveUp = (because: NonNullable<typeof why>) => {
+    why ??= because;
+    controller.abort();
+  };
+  const onAbort = () => giveUp('was aborted');
+  const bounds: Bounds = {
+    signal: controller.signal,
+    begin() {
+      bounds.end();
+      timer = setTimeout(() => giveUp('ran out of time'), limitMs);
+      if (caller?.aborted) onAbort();
+      caller?.addEventListener('abort', onAbort, { once: true });
+    },
+    end() {
+      clearTimeout(timer);
+      caller?.removeEventListener('abort', onAbort);
+    },
+    why: () => why,
+  };
+  bounds.begin();
+  return bounds;
+}
+
+async function answerOf<T>(response: Response): Promise<T> {
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+/** Returns the result of a call, or `null` if there is nothing to find. */
+export async function orNull<T>(call: Promise<T>): Promise<T | null> {
   try {
     return await call;
   } catch (error) {
-    if (error instanceof TidemarkError && error.code === 'NOT_FOUND') return null;
+    if (isTidemarkError(error, 'NOT_FOUND', 'RUN_NOT_FOUND')) return null;
     throw error;
-  }
-}
-
-function failureOf(error: unknown, bounds: Bounds, write: StoreWrite | typeof NO_WRITE): TidemarkError {
-  const why = bounds.why();
-  if (why !== null) return errorOfGivingUp(why, write, error);
-  return error instanceof TidemarkError ? error : errorOfConnection(bounds.url, error, write);
-}
-
-/** Yields the bytes of a response. The time limit runs only while waiting for more bytes. */
-async function* bytesOf(response: Response, bounds: Bounds): AsyncGenerator<Uint8Array> {
-  try {
-    yield* chunksOf(response.body!, { begin: bounds.renew, end: bounds.end });
-  } catch (error) {
-    throw failureOf(error, bounds, NO_WRITE);
-  } finally {
-    bounds.end();
   }
 }

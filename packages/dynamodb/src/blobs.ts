@@ -22,7 +22,7 @@ import { HIGHEST, LOWEST, readPartition } from './partitions.ts';
 
 /** How long an upload that was neither used nor discarded is kept. */
 const UPLOAD_LIVES_MS = 3_600_000;
-const MOST_UPLOADS = 100;
+const MAX_UPLOADS = 100;
 const BLOBS = joined('b', 'blobs');
 const UPLOADS = joined('b', 'uploads');
 
@@ -208,7 +208,7 @@ export class DynamoDbBlobs implements Blobs {
 
   async #removeUploads(range: { from: Buffer; to: Buffer }, startedBy: number, call: EngineCall): Promise<number> {
     let removed = 0;
-    const pages = readPartition(this.#client, 'records', UPLOADS, { ...range, page: MOST_UPLOADS }, call);
+    const pages = readPartition(this.#client, 'records', UPLOADS, { ...range, page: MAX_UPLOADS }, call);
     for await (const items of pages)
       for (const { o, k, t } of items) {
         if (Number(t!.N) > startedBy) continue;

@@ -56,11 +56,11 @@ export type TransactionOutcome = { done: true } | { done: false; failed: boolean
 export type Meter = (operation: string, units: number) => void;
 
 const FIRST_DELAY_MS = 4;
-const LONGEST_DELAY_MS = 200;
-const MOST_READ_AT_ONCE = 100;
-const MOST_WRITTEN_AT_ONCE = 25;
+const MAX_DELAY_MS = 200;
+const MAX_READ_AT_ONCE = 100;
+const MAX_WRITTEN_AT_ONCE = 25;
 const DEFAULT_LIMIT_MS = 30_000;
-const MOST_SOCKETS = 200;
+const MAX_SOCKETS = 200;
 const SECOND_MS = 1_000;
 
 export class Client {
@@ -80,8 +80,8 @@ export class Client {
       ...(settings.credentials && { credentials: settings.credentials }),
       requestHandler: {
         connectionTimeout: settings.requestTimeoutMs,
-        httpAgent: { maxSockets: MOST_SOCKETS, keepAlive: true },
-        httpsAgent: { maxSockets: MOST_SOCKETS, keepAlive: true },
+        httpAgent: { maxSockets: MAX_SOCKETS, keepAlive: true },
+        httpsAgent: { maxSockets: MAX_SOCKETS, keepAlive: true },
       },
     });
   }
@@ -113,7 +113,7 @@ export class Client {
     const distinct = [...new Map(keys.map((key) => [idOf(key), key])).values()];
     const name = this.table(table);
     await Promise.all(
-      [...inParts(distinct, MOST_READ_AT_ONCE)].map(async (part) => {
+      [...inParts(distinct, MAX_READ_AT_ONCE)].map(async (part) => {
         for (let left: Item[] = part; left.length > 0; ) {
           const input = { RequestItems: { [name]: { Keys: left, ConsistentRead: true } }, ...this.#metered() };
           const command = () => new this.sdk.BatchGetItemCommand(input);
@@ -315,7 +315,7 @@ function overdue(last: unknown, mayBeDone: boolean): unknown {
 
 /** Full jitter, so that writers that collided once do not collide again. */
 function delayOf(tries: number): number {
-  return Math.random() * Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(tries, 10));
+  return Math.random() * Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(tries, 10));
 }
 
 /** Returns the capacity units that DynamoDB reports for a request. */
@@ -329,7 +329,7 @@ interface Capacity {
   CapacityUnits?: number;
 }
 
-const MOST_BATCH_BYTES = 4 * 1024 * 1024;
+const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 
 /** Divides requests into batches within DynamoDB's limits. */
 function byWeight<Request extends object>(requests: readonly Request[]): Request[][] {
@@ -337,7 +337,7 @@ function byWeight<Request extends object>(requests: readonly Request[]): Request
   let [part, bytes]: [Request[], number] = [[], 0];
   for (const request of requests) {
     const weight = weightOf(request);
-    if (part.length === MOST_WRITTEN_AT_ONCE || (part.length > 0 && bytes + weight > MOST_BATCH_BYTES)) {
+    if (part.length === MAX_WRITTEN_AT_ONCE || (part.length > 0 && bytes + weight > MAX_BATCH_BYTES)) {
       parts.push(part);
       [part, bytes] = [[], 0];
     }

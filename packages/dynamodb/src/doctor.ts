@@ -9,7 +9,7 @@ import { describe, TABLES, TTL_ATTRIBUTE } from './tables.ts';
  * The maximum clock difference. Clocks do not determine any order, but they determine when records expire and leases
  * end.
  */
-const MOST_SKEW_MS = 1_000;
+const MAX_SKEW_MS = 1_000;
 
 type Examination = Omit<DoctorReport, 'backend' | 'ok'>;
 
@@ -103,7 +103,7 @@ async function examineClock(client: Client): Promise<DoctorFinding> {
   const skew = await client.clockSkew();
   if (skew === null) return { check: 'clock', status: 'ok', message: 'The endpoint does not report its time' };
   const message = `This machine's clock differs from DynamoDB's by ${Math.round(skew)} ms`;
-  return Math.abs(skew) <= MOST_SKEW_MS
+  return Math.abs(skew) <= MAX_SKEW_MS
     ? { check: 'clock', status: 'ok', message }
     : {
         check: 'clock',

@@ -7,7 +7,7 @@ import type { RecordSpace } from '@tidemark/core/engine';
 import type { Item } from './client.ts';
 
 /** DynamoDB allows keys of 1 024 bytes. After this many bytes, a longer key ends in a hash. */
-const LONGEST_PLAIN = 960;
+const MAX_PLAIN_BYTES = 960;
 /** Records of different tenants are spread over this many partitions. */
 export const RECORD_BUCKETS = 8;
 
@@ -18,8 +18,8 @@ export function joined(...parts: readonly string[]): Buffer {
 
 /** Returns the sort key for a byte string of any length. */
 export function sortKey(bytes: Buffer): Buffer {
-  if (bytes.length <= LONGEST_PLAIN) return bytes;
-  return Buffer.concat([bytes.subarray(0, LONGEST_PLAIN), hash(bytes)]);
+  if (bytes.length <= MAX_PLAIN_BYTES) return bytes;
+  return Buffer.concat([bytes.subarray(0, MAX_PLAIN_BYTES), hash(bytes)]);
 }
 
 export function keyOf(p: Buffer, s: Buffer): Item {

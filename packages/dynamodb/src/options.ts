@@ -54,7 +54,7 @@ const URL_OPTIONS: UrlReadings = {
 };
 const URL_RULE = 'a URL such as dynamodb://eu-west-1/app: a region, then the prefix of the tables';
 const DEFAULT_SHARDS = 4;
-const MOST_SHARDS = 64;
+const MAX_SHARDS = 64;
 export const PREFIX_RULE = '1 to 200 letters, digits, dots, dashes and underscores';
 export const PREFIX = /^[A-Za-z0-9_.-]{1,200}$/;
 
@@ -78,7 +78,7 @@ export function readSettings(given: DynamoDbOptions): Settings {
     region: match[1]!,
     prefix,
     endpoint,
-    shards: checkInteger(options.shards ?? DEFAULT_SHARDS, 'shards', 1, MOST_SHARDS),
+    shards: checkInteger(options.shards ?? DEFAULT_SHARDS, 'shards', 1, MAX_SHARDS),
     createTables: options.createTables ?? endpoint !== undefined,
     requestTimeoutMs: checkInteger(options.requestTimeoutMs ?? 1_500, 'requestTimeoutMs', 1),
     credentials: options.credentials ?? (isLocal(endpoint) ? LOCAL_CREDENTIALS : undefined),

@@ -33,8 +33,8 @@ import {
   type Found,
   fieldBytes,
   isLive,
-  LARGEST_FIELDS,
   liveState,
+  MAX_FIELDS_BYTES,
   type MarkedRecord,
   markedRecord,
   ownWrite,
@@ -67,12 +67,12 @@ export interface RecordSources {
 
 const MAX_TRIES = 200;
 const EAGER_TRIES = 2;
-const LONGEST_DELAY_MS = 25;
+const MAX_DELAY_MS = 25;
 /**
  * The maximum number of writes in one transaction, enough for the operations of a `kv.batch` and its answer. Longer
  * lists are written in several transactions.
  */
-const MOST_IN_BATCH = 26;
+const MAX_IN_BATCH = 26;
 
 export class DynamoDbRecords implements Records {
   readonly #client: Client;
@@ -139,7 +139,7 @@ export class DynamoDbRecords implements Records {
       const after = await this.#carryOut(plan, call);
       if (after === null) return outcomeOf(plan);
       found = await this.#complete(name, after.item, call);
-      if (tries > EAGER_TRIES) await sleep(Math.random() * Math.min(LONGEST_DELAY_MS, tries));
+      if (tries > EAGER_TRIES) await sleep(Math.random() * Math.min(MAX_DELAY_MS, tries));
     }
     throw new TidemarkError(
       'OVERLOADED',
@@ -166,7 +166,7 @@ export class DynamoDbRecords implements Records {
 
   /** Executes a plan. Returns `null`, or the current item when another writer was faster. */
   async #carryOut(plan: Plan, call: EngineCall): Promise<{ item: Item | undefined } | null> {
-    const [prepared] = await this.prepare([plan], LARGEST_FIELDS, call);
+    const [prepared] = await this.prepare([plan], MAX_FIELDS_BYTES, call);
     const { put, places, parts } = prepared!;
     const { name } = plan.write;
     let item: Item | undefined;
@@ -237,7 +237,7 @@ export class DynamoDbRecords implements Records {
   async batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
     const outcomes: RecordOutcome[] = [];
     const parts = { records: this, client: this.#client, hints: this.#hints, clock: this.#clock };
-    for (const some of inParts(writes, MOST_IN_BATCH)) {
+    for (const some of inParts(writes, MAX_IN_BATCH)) {
       outcomes.push(...(await writeBatch(parts, some, call)));
       if (!outcomes.at(-1)!.applied) break;
     }

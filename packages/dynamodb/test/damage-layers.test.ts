@@ -21,7 +21,7 @@ const CHANGES: Record<
 };
 const LARGE = 'x'.repeat(500_000);
 
-/** Replaces text in a binary value. Returns whether it was there. */
+/** Replaces text in a binary value. Returns whether the value contained it. */
 function replaceIn(bytes: Uint8Array, from: string, to: string): boolean {
   const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(from);
   if (at !== -1) bytes.set(Buffer.from(to), at);

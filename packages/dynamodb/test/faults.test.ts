@@ -111,7 +111,7 @@ describe.skipIf(WITHOUT_DYNAMODB)('A write of a record', () => {
     },
   );
 
-  it('in a batch is applied with all others or not at all, whatever happens to the replies', async () => {
+  it('in a batch is applied with all others or not at all, even if replies are lost', async () => {
     const { proxy, store, direct } = await setUp();
     proxy.decide = first(3, /Transact/, 'failed late');
     const operations = ['a', 'b', 'c'].map((key) => ({ op: 'put', key, fields: { x: 1 } }) as const);
@@ -180,7 +180,7 @@ describe.skipIf(WITHOUT_DYNAMODB)('A swap whose reply is lost', () => {
     expect(await swapBefore(8, 'update')).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: true });
   });
 
-  it('is reported as refused when it was never applied, whatever others wrote', async () => {
+  it('is reported as refused when it was never applied, even if others wrote in between', async () => {
     const { proxy, store, direct } = await setUp();
     await direct.kv.put('counter', { n: 0 });
     let sent = 0;

@@ -11,7 +11,7 @@ const CHOSEN: readonly RegExp[] = [
   /^runs\/(append|duplicate|concurren|feed|redact|removed|deletion|restored-|restore-is|other-history|keys|batch|list-pages)/,
   /^(admin|tenants)\//,
   /^artifacts\/(bytes|parts-come|swept|erasure)/,
-  // One of them erases again and again while others write, and takes a minute beside them.
+  // One of them erases repeatedly while others write, which takes a minute.
   /^general\/(?!moved-bindings)/,
 ];
 

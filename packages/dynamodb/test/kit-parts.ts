@@ -1,4 +1,4 @@
-/** Opens stores under test on tables of their own. Also used outside tests. */
+/** Opens stores under test, each on its own tables. Also used outside tests. */
 import type { StoreUnderTest } from '@tidemark/conformance';
 import type { RecordName } from '@tidemark/core/engine';
 import { dynamodb } from '../../../scripts/servers/dynamodb.ts';
@@ -50,8 +50,8 @@ export async function changeItem(
 }
 
 /**
- * All faults except slow replies. During one, others may write to a record more often than it remembers, and a caller
- * without a request id then cannot learn the outcome. `faults.test.ts` covers slow replies.
+ * All faults except slow replies. During a slow reply, others may write to a record more often than its history is
+ * long, and a caller without a request id then cannot determine the outcome. `faults.test.ts` covers slow replies.
  */
 export const KIT_FAULTS = ALL_FAULTS.filter((fault) => fault !== 'slow');
 /** The share of requests that the proxy disturbs. */

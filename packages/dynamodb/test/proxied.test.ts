@@ -1,7 +1,7 @@
 /**
- * A part of the conformance kit behind a proxy that throttles, fails, loses replies and does batches in part: the cases
- * with several writers, in which a retry must find out what an earlier attempt did. `npm run test:matrix -- "behind a
- * faulty network"` runs the whole kit there.
+ * A part of the conformance kit behind a proxy that throttles, fails, loses replies and executes batches in part: the
+ * cases with several writers, in which a retry must determine what an earlier attempt did.
+ * `npm run test:matrix -- "behind a faulty network"` runs the whole kit there.
  */
 import { ALL_CASES, registerConformance } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The emulator that all tests share, and tables of their own. */
+/** The emulator that all tests share. Each test has its own tables. */
 import { randomUUID } from 'node:crypto';
 import { neededServers, offeredUrl } from '../../../scripts/servers/index.ts';
 import type { DynamoDbOptions } from '../src/index.ts';

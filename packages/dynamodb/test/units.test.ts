@@ -98,7 +98,7 @@ describe.skipIf(WITHOUT_DYNAMODB)('Units', () => {
     expect(await measure(() => store.runs.appendEvent(eventOf('few', 2)))).toEqual(continued);
   });
 
-  it('of a page of 1 000 events are at most 1.2 times those of its bytes', async () => {
+  it('of a page of 1 000 events are at most 1.2 times the units of its bytes', async () => {
     const { store, measure } = await openMeasured();
     for (let from = 0; from < 1_500; from += 50) await store.runs.appendEvents(eventsOf('long', 50, from));
     let bytes = 0;

@@ -29,7 +29,15 @@ beforeAll(async () => {
     versions_seen: {},
   };
   const thread = { configurable: { thread_id: 'thread-1' } };
-  await new TidemarkSaver(store).put(thread, checkpoint, { source: 'loop', step: 0, parents: {} }, { topic: 1 });
+  const saver = new TidemarkSaver(store);
+  const first = await saver.put(thread, checkpoint, { source: 'loop', step: 0, parents: {} }, { topic: 1 });
+  // The value grows, and only what is new is stored.
+  const log = Array.from({ length: 200 }, (_, at) => `entry ${at} – done`);
+  const grown = { ...checkpoint, channel_versions: { topic: 1, log: 2 } };
+  const second = { ...grown, id: '1f0-b', channel_values: { topic: 'tides', log } };
+  const third = { ...grown, id: '1f0-c', channel_values: { topic: 'tides', log: [...log, 'the newest entry – done'] } };
+  const parent = await saver.put(first, second, { source: 'loop', step: 1, parents: {} }, { log: 2 });
+  await saver.put(parent, third, { source: 'loop', step: 2, parents: {} }, { log: 3 });
 }, 120_000);
 afterAll(() => rig?.stop());
 
@@ -68,6 +76,8 @@ describe('the data of adapters', { timeout: 60_000 }, () => {
     }
     expect(JSON.stringify(shown)).toContain('"tides"');
     expect(JSON.stringify(shown)).toContain('"source":"loop"');
+    expect(JSON.stringify(shown)).toContain('entry 17 – done');
+    expect(JSON.stringify(shown)).toContain('the newest entry – done');
   });
 
   it('is nothing that ordinary values look like', () => {

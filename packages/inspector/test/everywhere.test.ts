@@ -60,7 +60,7 @@ describe('everywhere', { timeout: 90_000 }, () => {
     faults.splice(0, faults.length, ...faults.filter((fault) => !fault.includes('net::ERR_')));
   });
 
-  it('says since when a dead server does not answer, and recovers by itself on every page', async () => {
+  it('shows since when a dead server has not answered, and recovers on every page without a reload', async () => {
     const { page, visit, faults } = await newPage();
     const jobs = await newPage();
     await visit('/runs', '.rows [role=row]');

@@ -7,7 +7,7 @@ import { watchedPages } from './pages.ts';
 const EVENTS = 20_000;
 const RUN = `/runs/etl-nightly?tenant=${TENANT}&open=none`;
 /** The maximum number of elements on the page, for a run of any length. */
-const MOST_ELEMENTS = 1_500;
+const MAX_ELEMENTS = 1_500;
 
 let rig: Rig;
 const newPage = watchedPages(() => rig);
@@ -35,7 +35,7 @@ describe('a run of 20 000 events', { timeout: 60_000 }, () => {
     await visit(RUN, 'text=OUT_OF_SPACE');
     await expectInView(page, /^20,000 /);
     const elements = () => page.locator('*').count();
-    expect(await elements()).toBeLessThan(MOST_ELEMENTS);
+    expect(await elements()).toBeLessThan(MAX_ELEMENTS);
     await page.getByRole('grid').hover();
     for (let wheel = 0; wheel < 12; wheel++) await page.mouse.wheel(0, -20_000);
     // Wheel scrolling continues for a while after its last event, and would move the list.
@@ -46,7 +46,7 @@ describe('a run of 20 000 events', { timeout: 60_000 }, () => {
       return page.getByRole('row', { name: /^10,000 .*RowsCopied/ }).isVisible();
     };
     await expect.poll(scrollToMiddle, { interval: 200 }).toBe(true);
-    expect(await elements()).toBeLessThan(MOST_ELEMENTS);
+    expect(await elements()).toBeLessThan(MAX_ELEMENTS);
     await page.keyboard.press('G');
     await expectInView(page, /^20,000 /);
   });

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildInspector } from '../../../scripts/inspector.ts';
 
 /** The maximum size of a first visit. */
-const MOST_BYTES = 120_000;
+const MAX_BYTES = 120_000;
 
 const directory = mkdtempSync(join(tmpdir(), 'tidemark-page-'));
 const store = memoryStore();
@@ -31,7 +31,7 @@ it('loads at most 120 KB, compressed', () => {
   const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const bytes = files.map(({ parentPath, name }) => gzipSync(readFileSync(join(parentPath, name))).length);
   expect(bytes.length).toBeGreaterThan(2);
-  expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(MOST_BYTES);
+  expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(MAX_BYTES);
 });
 
 it('references no other host', () => {

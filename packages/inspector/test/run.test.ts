@@ -30,7 +30,7 @@ describe('a run', { timeout: 60_000 }, () => {
     await picture(page, 'failed-step');
   });
 
-  it('shows when each event was stored after the first, and its payload in one line, also beside opened events', async () => {
+  it('shows how long after the first each event was stored, and its payload in one line, even next to opened events', async () => {
     const { page, visit } = await newPage();
     await visit(RUN, '.card');
     const cells = (type: string) =>
@@ -40,7 +40,7 @@ describe('a run', { timeout: 60_000 }, () => {
     expect(await cells('StockSeen').allInnerTexts()).toContainEqual(expect.stringContaining('warehouse'));
   });
 
-  it('keeps several events open, also after a reload', async () => {
+  it('keeps several events open, even after a reload', async () => {
     const { page, visit } = await newPage();
     await visit(RUN, '.card');
     await page.getByRole('row', { name: /StockSeen/ }).click();

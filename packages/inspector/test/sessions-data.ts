@@ -20,7 +20,7 @@ interface SessionSpec {
   sessionId: string;
   taskId: string;
   traceId: string;
-  /** Returns the text to write in place of the given one. */
+  /** Returns the text to write instead of the given one. */
   textFor(words: string): string;
 }
 

@@ -175,7 +175,7 @@ describe('events written while a run is read', () => {
     append(receive);
     append(receive, false);
     append(receive);
-    await vi.waitFor(() => expect(history.isWhole.value).toBe(true));
+    await vi.waitFor(() => expect(history.isComplete.value).toBe(true));
     expect(history.events.map(({ runSeq }) => runSeq)).toEqual([1, 2, 3, 4, 5, 6]);
   });
 

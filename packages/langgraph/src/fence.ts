@@ -8,7 +8,7 @@
  * them is stored.
  */
 import { type KvStore, TidemarkError, textOf } from '@tidemark/core';
-import { PRESENCE_FIELD } from './checkpoint-record.ts';
+import { BODY_FIELD } from './checkpoint-record.ts';
 import { readCheckpoint, type StoredCheckpoint } from './history.ts';
 import { type Branch, checkpointKey, headKey } from './keys.ts';
 
@@ -73,7 +73,7 @@ export async function readHead(kv: KvStore, branch: Branch): Promise<Head | null
 
 /** Prevents a checkpoint from being stored. Returns false if it is stored already. */
 async function fenceOff(kv: KvStore, branch: Branch, id: string, by: string): Promise<boolean> {
-  const change = { expected: { [PRESENCE_FIELD]: null }, set: { [FENCED_FIELD]: by } };
+  const change = { expected: { [BODY_FIELD]: null }, set: { [FENCED_FIELD]: by } };
   return (await kv.swap(checkpointKey(branch, id), change)).swapped;
 }
 

@@ -1,6 +1,7 @@
 /** Reads stored checkpoints with their pending writes, newest first. */
 import type { KvEntry, KvStore } from '@tidemark/core';
 import { endOfPrefix, segmentText } from '@tidemark/core/adapters';
+import type { RecordFields } from './blobs.ts';
 import { type CheckpointRecord, decodeCheckpoint } from './checkpoint-record.ts';
 import {
   type Branch,
@@ -18,10 +19,12 @@ import { damagedRecord } from './refuse.ts';
 export interface StoredCheckpoint {
   record: CheckpointRecord;
   writes: StoredWrite[];
+  /** The fields of the record, some of which are blobs. */
+  fields: RecordFields;
 }
 
-/** Large enough for the newest checkpoint and the writes of a few tasks. */
-const FIRST_PAGE = 4;
+/** Large enough for the newest checkpoint and the pending writes of a task. */
+const FIRST_PAGE = 2;
 const PAGE = 50;
 
 /** Returns the requested checkpoint, or the latest of the namespace. Returns `null` if there is none. */
@@ -51,7 +54,7 @@ export async function* readHistory(
       continue;
     }
     const stored = decodeCheckpoint(record.fields);
-    if (stored !== null) yield { record: stored, writes };
+    if (stored !== null) yield { record: stored, writes, fields: record.fields };
   }
 }
 
@@ -100,19 +103,20 @@ async function branchAt(kv: KvStore, key: string): Promise<Branch | null> {
 async function* reversed(
   kv: KvStore,
   prefix: string,
-  to: string | undefined,
+  before: string | undefined,
   firstPage: number,
 ): AsyncGenerator<KvEntry> {
-  let cursor: string | undefined;
-  let limit = firstPage;
-  do {
-    const page = await kv.scanPage(prefix, { reverse: true, limit, cursor, ...(to !== undefined && { to }) });
+  let to = before;
+  for (let size = firstPage; ; size = PAGE) {
+    // Unlike `limit`, `maxResults` does not read one more record to find out whether there is another page.
+    const options = { reverse: true, limit: PAGE + 1, filter: { maxResults: size } };
+    const page = await kv.scanPage(prefix, { ...options, ...(to !== undefined && { to }) });
     // Throws, because otherwise an older checkpoint would be mistaken for the latest one.
     if (page.damaged?.length) throw damagedRecord(page.damaged[0]!);
     yield* page.items;
-    cursor = page.next;
-    limit = PAGE;
-  } while (cursor !== undefined);
+    if (page.items.length < size && page.next === undefined) return;
+    to = page.items.at(-1)!.key;
+  }
 }
 
 /** Merges several histories, each sorted from newest to oldest. */

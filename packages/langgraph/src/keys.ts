@@ -16,16 +16,24 @@ export const HEADS = 'tidemark.langgraph.head.';
 
 /** A namespace of a thread: the history of a graph or of one of its subgraphs. */
 export interface Branch {
-  thread: string;
-  namespace: string;
+  readonly thread: string;
+  readonly namespace: string;
 }
 
 export function threadPrefix(root: string, thread: string): string {
   return `${root}${keySegment(thread)}.`;
 }
 
-export function branchPrefix(root: string, { thread, namespace }: Branch): string {
-  return `${threadPrefix(root, thread)}${keySegment(namespace)}.`;
+/** The segments of branches. A call needs them several times, and encoding takes a microsecond. */
+const segments = new WeakMap<Branch, string>();
+
+export function branchPrefix(root: string, branch: Branch): string {
+  let encoded = segments.get(branch);
+  if (encoded === undefined) {
+    encoded = `${keySegment(branch.thread)}.${keySegment(branch.namespace)}.`;
+    segments.set(branch, encoded);
+  }
+  return `${root}${encoded}`;
 }
 
 /** Returns the prefix of all keys that belong to one checkpoint. */
@@ -37,16 +45,17 @@ export function checkpointKey(branch: Branch, id: string): string {
   return `${checkpointPrefix(CHECKPOINTS, branch, id)}c`;
 }
 
+/** Returns the prefix of the pending writes of a checkpoint. */
+export function writesPrefix(branch: Branch, id: string): string {
+  return `${checkpointPrefix(CHECKPOINTS, branch, id)}w.`;
+}
+
 export function writesKey(branch: Branch, id: string, task: string): string {
-  return `${checkpointPrefix(CHECKPOINTS, branch, id)}w.${keySegment(task)}`;
+  return `${writesPrefix(branch, id)}${keySegment(task)}`;
 }
 
 export function headKey(branch: Branch): string {
   return `${branchPrefix(HEADS, branch)}h`;
-}
-
-export function blobKey(branch: Branch, id: string, name: string): string {
-  return `${checkpointPrefix(BLOBS, branch, id)}${keySegment(name)}`;
 }
 
 /** Returns the parts of a key under `CHECKPOINTS` or `BLOBS` in their escaped form. */

@@ -5,8 +5,8 @@
 import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint';
 import type { KvStore } from '@tidemark/core';
 import { cutIntoFields, type Frame, joinFields, packFrames, unpackFrames } from '@tidemark/core/adapters';
-import type { BlobRef } from './checkpoint-record.ts';
 import type { Encoding } from './encoding.ts';
+import type { BlobRef } from './value-refs.ts';
 
 /** A serialised write of a task. `value` is empty if it is stored in a blob. */
 export interface StoredWrite {

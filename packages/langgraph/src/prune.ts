@@ -1,17 +1,16 @@
 /**
- * Deletes checkpoints that are no longer needed, and blobs that no checkpoint refers to. Checkpoints are deleted first.
- * Then the remaining checkpoints are read again and unreferenced blobs are deleted, so that a concurrent writer never
- * loses a value.
+ * Deletes checkpoints that are no longer needed, and blobs that no checkpoint refers to. `sweep.ts` deletes the blobs, so
+ * that a concurrent writer never loses a value.
  */
 import type { CheckpointMetadata } from '@langchain/langgraph-checkpoint';
-import { type Duration, type KvStore, numberOf } from '@tidemark/core';
+import type { Duration, KvStore } from '@tidemark/core';
 import { checkDuration, type Frame } from '@tidemark/core/adapters';
-import { blobRefsOf, partKeys, STORED_AT_FIELD } from './blobs.ts';
 import type { CheckpointRecord } from './checkpoint-record.ts';
 import { readHead } from './fence.ts';
-import { readHistory, readNamespaces, type StoredCheckpoint } from './history.ts';
-import { BLOBS, type Branch, branchPrefix, CHECKPOINTS, checkpointPrefix, HEADS, threadPrefix } from './keys.ts';
+import { readHistory, readNamespaces } from './history.ts';
+import type { Branch } from './keys.ts';
 import { refuse } from './refuse.ts';
+import { deleteCheckpoints } from './sweep.ts';
 
 /** Options of `prune`. A checkpoint is kept if either option keeps it. */
 export interface PruneOptions {
@@ -24,6 +23,7 @@ export interface PruneOptions {
 /** The numbers of deleted records. */
 export interface Pruned {
   checkpoints: number;
+  /** The number of records of large values. Small values are deleted with their checkpoints. */
   blobs: number;
 }
 
@@ -41,12 +41,6 @@ interface Summary {
   /** For a subgraph: the checkpoint of the outermost graph to which this checkpoint belongs. */
   rootId: string | null;
 }
-
-/**
- * A blob without a checkpoint counts as a leftover only after this time. Until then, its checkpoint may still be
- * stored.
- */
-const LEFT_OVER_AFTER_MS = 10 * 60_000;
 
 /** Prunes all graphs of a thread. */
 export async function pruneThread(kv: KvStore, thread: string, options: PruneOptions, load: Load): Promise<Pruned> {
@@ -74,52 +68,6 @@ export async function pruneThread(kv: KvStore, thread: string, options: PruneOpt
     pruned.blobs += blobs;
   }
   return pruned;
-}
-
-/**
- * Deletes a thread. If another process stores a checkpoint at the same time, the values of that checkpoint are kept.
- */
-export async function deleteThread(kv: KvStore, thread: string): Promise<void> {
-  for await (const branch of readNamespaces(kv, thread)) await deleteCheckpoints(kv, branch, () => true);
-  // Deletes writes whose checkpoint was never stored, and the heads of a fenced thread.
-  await deleteAll(kv, threadPrefix(CHECKPOINTS, thread));
-  await deleteAll(kv, threadPrefix(HEADS, thread));
-}
-
-/** Deletes checkpoints up to `newest`, and blobs that no other checkpoint refers to. */
-async function deleteCheckpoints(
-  kv: KvStore,
-  branch: Branch,
-  isDoomed: (id: string) => boolean,
-  newest?: string,
-): Promise<Pruned> {
-  const candidates = new Set<string>();
-  let checkpoints = 0;
-  for await (const stored of readHistory(kv, branch)) {
-    const { id } = stored.record;
-    if ((newest !== undefined && id > newest) || !isDoomed(id)) continue;
-    for (const key of blobKeysOf(stored)) candidates.add(key);
-    await deleteAll(kv, checkpointPrefix(CHECKPOINTS, branch, id));
-    checkpoints += 1;
-  }
-  const used = new Set<string>();
-  for await (const stored of readHistory(kv, branch)) for (const key of blobKeysOf(stored)) used.add(key);
-  const leftOverBefore = Date.now() - LEFT_OVER_AFTER_MS;
-  let blobs = 0;
-  for await (const { key } of kv.scan(branchPrefix(BLOBS, branch), undefined, { keysOnly: true })) {
-    if (used.has(key)) continue;
-    if (!candidates.has(key) && (await storedAtOf(kv, key)) > leftOverBefore) continue;
-    if (await kv.delete(key)) blobs += 1;
-  }
-  return { checkpoints, blobs };
-}
-
-async function storedAtOf(kv: KvStore, key: string): Promise<number> {
-  return numberOf(await kv.getField(key, STORED_AT_FIELD)) ?? 0;
-}
-
-function* blobKeysOf(stored: StoredCheckpoint): Iterable<string> {
-  for (const ref of blobRefsOf(stored)) yield* partKeys(stored.record.branch, ref);
 }
 
 /**
@@ -159,14 +107,6 @@ async function summaryOf(record: CheckpointRecord, load: Load): Promise<Summary>
     deltaChannels: Object.keys(metadata.counters_since_delta_snapshot ?? {}),
     rootId: record.branch.namespace === '' ? null : (metadata.parents?.[''] ?? null),
   };
-}
-
-async function deleteAll(kv: KvStore, prefix: string): Promise<void> {
-  let cursor: string | undefined;
-  do {
-    const step = await kv.deletePrefix(prefix, { limit: 200, ...(cursor !== undefined && { cursor }) });
-    cursor = step.next;
-  } while (cursor !== undefined);
 }
 
 function checkOptions({ keep = 1, olderThan }: PruneOptions): { keep: number; since: number } {

@@ -1,4 +1,5 @@
 /** A checkpointer that stores the state of LangGraph threads in kv records. */
+import { hash } from 'node:crypto';
 import type { RunnableConfig } from '@langchain/core/runnables';
 import {
   BaseCheckpointSaver,
@@ -14,14 +15,8 @@ import {
 import { type KvStore, type Store, textOf } from '@tidemark/core';
 import { type Frame, LruMap, sameJson } from '@tidemark/core/adapters';
 import { BlobCache } from './blob-cache.ts';
-import { type BlobPart, type Blobs, blobId, blobRefsOf, encodeBlob, missingBlob } from './blobs.ts';
-import {
-  type ChannelRef,
-  type CheckpointFields,
-  type CheckpointRecord,
-  encodeCheckpoint,
-  PRESENCE_FIELD,
-} from './checkpoint-record.ts';
+import { type BlobRecord, type Blobs, encodeLargeBlob, missingBlob, type RecordFields } from './blobs.ts';
+import { BODY_FIELD, type ChannelRef, type CheckpointRecord, encodeCheckpoint } from './checkpoint-record.ts';
 import { branchOf, checkpointIdOf, configOf, namespaceOf, threadOf } from './config.ts';
 import { type Encoding, encodingOf } from './encoding.ts';
 import { claimHead, conflict, FENCED_FIELD, readFenced } from './fence.ts';
@@ -35,9 +30,13 @@ import {
 } from './history.ts';
 import { type Branch, branchPrefix, CHECKPOINTS, checkpointKey, writesKey } from './keys.ts';
 import { indexOfWrite, type StoredWrite, storeWrites } from './pending-writes.ts';
-import { deleteThread, type Pruned, type PruneOptions, pruneThread } from './prune.ts';
+import { type Pruned, type PruneOptions, pruneThread } from './prune.ts';
 import { refuse } from './refuse.ts';
+import { Serialiser } from './serialising.ts';
+import { sharedRefsOf } from './stored-values.ts';
+import { deleteThread } from './sweep.ts';
 import { TupleReader } from './tuples.ts';
+import { ValueWriter } from './value-writer.ts';
 
 /** Options of `TidemarkSaver`. */
 export interface TidemarkSaverOptions {
@@ -53,10 +52,14 @@ export interface TidemarkSaverOptions {
   serde?: SerializerProtocol;
 }
 
-/** Channel values above this size become blobs, which later checkpoints share. */
-const INLINE_BYTES = 1024;
 /** Pending writes above this size become blobs, because a field of every engine has room for this size only. */
 const INLINE_WRITE_BYTES = 128 * 1024;
+/** A checkpoint to which later ones may refer. */
+interface KnownCheckpoint {
+  channels: ReadonlyMap<string, ChannelRef>;
+  digest: string;
+}
+
 const REMEMBERED_CHECKPOINTS = 1_000;
 /** Below the limits of a batch. */
 const BATCH_RECORDS = 20;
@@ -76,23 +79,22 @@ const BATCH_BYTES = 512 * 1024;
  */
 export class TidemarkSaver extends BaseCheckpointSaver {
   readonly #kv: KvStore;
+  readonly #serialiser: Serialiser;
   readonly #tuples: TupleReader;
   readonly #encoding: Encoding;
   readonly #isFenced: boolean;
   readonly #canBatch: boolean;
-  readonly #blobs = new BlobCache();
-  /**
-   * The channels of checkpoints that this process has stored or read. A stored checkpoint never changes, so this cache
-   * is never out of date.
-   */
-  readonly #channels = new LruMap<string, ReadonlyMap<string, ChannelRef>>(REMEMBERED_CHECKPOINTS);
+  readonly #values = new BlobCache();
+  /** Checkpoints that this process has stored or read. Their digests show whether they were stored again since. */
+  readonly #checkpoints = new LruMap<string, KnownCheckpoint>(REMEMBERED_CHECKPOINTS);
 
   /** @throws `INVALID_ARGUMENT` if the first argument is not a store. */
   constructor(store: Store, options: TidemarkSaverOptions = {}) {
     super(options.serde);
     if (typeof store?.kv?.swap !== 'function') throw refuse('store', 'must be an open Tidemark store');
     this.#kv = store.kv;
-    this.#tuples = new TupleReader(store.kv, this.serde);
+    this.#serialiser = new Serialiser(this, options.serde !== undefined);
+    this.#tuples = new TupleReader(store.kv, this.#serialiser);
     this.#encoding = encodingOf(store, options.compress);
     this.#isFenced = options.fence ?? false;
     // On PostgreSQL, a batch takes more round trips than two writes that share statements with other callers.
@@ -110,10 +112,12 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     const isLatestOfFenced = this.#isFenced && id === undefined;
     const stored = await (isLatestOfFenced ? readFenced(this.#kv, branch) : readCheckpoint(this.#kv, branch, id));
     if (stored === null) return undefined;
-    const known = this.#blobs.find(branch, blobRefsOf(stored));
-    const { tuple, blobs } = await this.#tuples.read(stored, known);
-    for (const [name, frame] of blobs) this.#blobs.set(branch, name, frame);
-    if (tuple !== null) return tuple;
+    const known = this.#values.find(branch, sharedRefsOf(stored));
+    const read = await this.#tuples.read(stored, known);
+    if (read.tuple !== null) {
+      this.#remember(stored, known, read.values);
+      return read.tuple;
+    }
     // The values of a checkpoint are missing if the checkpoint is being deleted, or if it is damaged. Reading it again
     // shows which.
     const again = await readCheckpoint(this.#kv, branch, stored.record.id);
@@ -134,16 +138,16 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     let left = limit ?? Number.POSITIVE_INFINITY;
     const thread = threadOf(config);
     for await (const each of thread === undefined ? readThreads(this.#kv) : [thread]) {
-      let values: Blobs = new Map();
+      let known: Blobs = new Map();
       for await (const stored of newestFirst(await this.#historiesOf(each, namespaceOf(config), range))) {
         if (left <= 0) return;
         if (filter && !(await this.#matches(stored.record.metadata, filter))) continue;
-        // Consecutive checkpoints share most of their values, so the values of the previous checkpoint are passed on.
-        const { tuple, blobs } = await this.#tuples.read(stored, values);
-        values = blobs;
-        if (tuple === null) continue;
+        // Consecutive checkpoints share most of their values and blobs, so those of the previous checkpoint are passed on.
+        const read = await this.#tuples.read(stored, known);
+        if (read.tuple === null) continue;
+        known = new Map([...read.values, ...read.blobs]);
         left -= 1;
-        yield tuple;
+        yield read.tuple;
       }
     }
   }
@@ -161,13 +165,14 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   ): Promise<RunnableConfig> {
     const branch = branchOf(config);
     const parentId = checkpointIdOf(config) ?? null;
-    const inherited = parentId === null ? undefined : await this.#channelsOf(branch, parentId);
+    const parent = parentId === null ? undefined : await this.#known(branch, parentId);
     if (this.#isFenced) await claimHead(this.#kv, branch, parentId, checkpoint.id);
-    const isShared = await this.#store(branch, parentId, checkpoint, metadata, newVersions, inherited);
-    // The parent may have been pruned after its channels were read and before this checkpoint was stored. If the parent
-    // still exists, its values are safe, because pruning reads the checkpoints again before it deletes blobs.
-    if (isShared && (await this.#kv.getField(checkpointKey(branch, parentId!), PRESENCE_FIELD)) === null) {
-      this.#channels.delete(memoryKey(branch, parentId!));
+    const isShared = await this.#store(branch, parentId, checkpoint, metadata, newVersions, parent?.channels);
+    // The parent may have been pruned, or stored again with other blobs, after its channels were read and before this
+    // checkpoint was stored. If it is still the same, its blobs are safe, because pruning reads the checkpoints again
+    // before it deletes blobs.
+    if (isShared && !(await this.#isUnchanged(branch, parentId!, parent!))) {
+      this.#checkpoints.delete(memoryKey(branch, parentId!));
       await this.#store(branch, parentId, checkpoint, metadata, newVersions, undefined);
     }
     return configOf(branch, checkpoint.id);
@@ -183,20 +188,19 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     const branch = branchOf(config);
     const id = checkpointIdOf(config);
     if (id === undefined) throw refuse('configurable.checkpoint_id', 'is required to store writes');
-    const parts: BlobPart[] = [];
+    const records: BlobRecord[] = [];
     const stored: StoredWrite[] = [];
     for (const [position, [channel, value]] of writes.entries()) {
       const index = indexOfWrite(channel, position);
-      const frame = await this.#dump(value);
+      const frame = await this.#serialiser.dump(value);
       const isLarge = frame.bytes.length > INLINE_WRITE_BYTES;
-      // The random part distinguishes the bytes of the write that is kept from the bytes of a write that is skipped.
-      const name = `w ${taskId} ${index} ${crypto.randomUUID()}`;
-      const blob = isLarge ? encodeBlob(branch, id, name, frame, this.#encoding) : null;
-      if (blob) parts.push(...blob.parts);
+      // The blob of a write that is kept and that of one that is skipped have different names.
+      const blob = isLarge ? encodeLargeBlob(branch, id, `w ${taskId} ${index}`, frame, this.#encoding) : null;
+      if (blob) records.push(...blob.records);
       const inline = isLarge ? { type: frame.type, bytes: new Uint8Array() } : frame;
       stored.push({ task: taskId, index, channel, value: inline, blob: blob?.ref ?? null });
     }
-    await this.#putParts(parts);
+    await this.#putBlobs(records);
     await storeWrites(this.#kv, writesKey(branch, id, taskId), stored, this.#encoding);
   }
 
@@ -220,9 +224,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     const { threadId, ...rest } = options;
     const total: Pruned = { checkpoints: 0, blobs: 0 };
     for await (const thread of threadId === undefined ? readThreads(this.#kv) : [threadId]) {
-      const { checkpoints, blobs } = await pruneThread(this.#kv, thread, rest, (frame) =>
-        this.serde.loadsTyped(frame.type, frame.bytes),
-      );
+      const { checkpoints, blobs } = await pruneThread(this.#kv, thread, rest, (frame) => this.#serialiser.load(frame));
       total.checkpoints += checkpoints;
       total.blobs += blobs;
     }
@@ -239,9 +241,7 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   ): Promise<boolean> {
     const { channel_values: values, ...rest } = copyCheckpoint(checkpoint);
     const channels = new Map<string, ChannelRef>();
-    const inline: Frame[] = [];
-    const parts: BlobPart[] = [];
-    let isShared = false;
+    const writer = new ValueWriter(this.#kv, branch, checkpoint.id, this.#encoding, this.#values);
     for (const [name, value] of Object.entries(values)) {
       // The first checkpoint of a thread has only the channels listed as changed.
       if (value === undefined || (parentId === null && !(name in newVersions))) continue;
@@ -249,18 +249,12 @@ export class TidemarkSaver extends BaseCheckpointSaver {
       const before = inherited?.get(name);
       const isSame = before !== undefined && version !== null && before.version === version && !(name in newVersions);
       if (isSame && typeof before.value !== 'number') {
-        channels.set(name, before);
-        isShared = true;
-        continue;
-      }
-      const frame = await this.#dump(value);
-      if (frame.bytes.length <= INLINE_BYTES) {
-        channels.set(name, { version, value: inline.push(frame) - 1 });
+        channels.set(name, { version, value: writer.keep(before.value) });
       } else {
-        const blob = encodeBlob(branch, checkpoint.id, `c ${name}`, frame, this.#encoding);
-        parts.push(...blob.parts);
-        channels.set(name, { version, value: blob.ref });
-        this.#blobs.set(branch, blobId(blob.ref), frame);
+        channels.set(name, {
+          version,
+          value: await writer.add(name, await this.#serialiser.dump(value), before?.value),
+        });
       }
     }
     const record = {
@@ -269,44 +263,47 @@ export class TidemarkSaver extends BaseCheckpointSaver {
       parentId,
       storedAt: Date.now(),
       channels,
-      checkpoint: await this.#dump(rest),
-      metadata: await this.#dump(metadata),
-      values: inline,
+      checkpoint: await this.#serialiser.dump(rest),
+      metadata: await this.#serialiser.dump(metadata),
+      values: writer.frames,
     };
-    const fields = encodeCheckpoint(record, this.#encoding);
-    if (!(await this.#putTogether(branch, record, fields, parts))) {
-      await this.#putParts(parts);
+    const fields = Object.assign(writer.fields, encodeCheckpoint(record, this.#encoding));
+    if (!(await this.#putTogether(branch, record, fields, writer.records))) {
+      await this.#putBlobs(writer.records);
       await this.#putCheckpoint(branch, record, fields);
     }
-    this.#channels.set(memoryKey(branch, checkpoint.id), channels);
-    return isShared;
+    this.#checkpoints.set(memoryKey(branch, checkpoint.id), { channels, digest: digestOf(fields) });
+    return writer.isShared;
   }
 
-  /** Stores a checkpoint and its large values in one step, if they fit into one. Returns whether they do. */
+  /** Stores a checkpoint and its large blobs in one step, if they fit into one. Returns whether they do. */
   async #putTogether(
     branch: Branch,
     { id, parentId }: CheckpointRecord,
-    fields: CheckpointFields,
-    parts: readonly BlobPart[],
+    fields: Record<string, Uint8Array>,
+    blobs: readonly BlobRecord[],
   ): Promise<boolean> {
-    const bytes = [{ fields }, ...parts].reduce((sum, part) => sum + sizeOf(part.fields), 0);
-    if (!this.#canBatch || parts.length === 0 || parts.length >= BATCH_RECORDS || bytes > BATCH_BYTES) return false;
+    const bytes = [{ fields }, ...blobs].reduce((sum, it) => sum + sizeOf(it.fields), 0);
+    if (!this.#canBatch || blobs.length === 0 || blobs.length >= BATCH_RECORDS || bytes > BATCH_BYTES) return false;
     const { sealed } = this.#encoding;
-    const key = checkpointKey(branch, id);
+    const expected = this.#isFenced ? { expected: { [FENCED_FIELD]: null } } : {};
     const result = await this.#kv.batch([
-      ...parts.map((part) => ({ op: 'put' as const, ...part, sealed })),
-      this.#isFenced
-        ? { op: 'setFields', key, fields, sealed, expected: { [FENCED_FIELD]: null } }
-        : { op: 'put', key, fields, sealed },
+      ...blobs.map((blob) => ({ op: 'put' as const, ...blob, sealed })),
+      { op: 'setFields', key: checkpointKey(branch, id), fields, sealed, ...expected },
     ]);
     if (!result.written) throw conflict(branch, parentId, textOf(result.unmet.record?.fields[FENCED_FIELD]));
     return true;
   }
 
-  async #putCheckpoint(branch: Branch, { id, parentId }: CheckpointRecord, fields: CheckpointFields): Promise<void> {
+  /** Keeps the blobs of a checkpoint that had the same id: other checkpoints may need them. */
+  async #putCheckpoint(
+    branch: Branch,
+    { id, parentId }: CheckpointRecord,
+    fields: Record<string, Uint8Array>,
+  ): Promise<void> {
     const { sealed } = this.#encoding;
     if (!this.#isFenced) {
-      await this.#kv.put(checkpointKey(branch, id), fields, { sealed });
+      await this.#kv.setFields(checkpointKey(branch, id), fields, { sealed });
       return;
     }
     const change = { expected: { [FENCED_FIELD]: null }, set: fields, sealed };
@@ -314,16 +311,30 @@ export class TidemarkSaver extends BaseCheckpointSaver {
     if (!swapped) throw conflict(branch, parentId, textOf(record?.fields[FENCED_FIELD]));
   }
 
-  async #putParts(parts: readonly BlobPart[]): Promise<void> {
-    await Promise.all(parts.map(({ key, fields }) => this.#kv.put(key, fields, { sealed: this.#encoding.sealed })));
+  async #putBlobs(blobs: readonly BlobRecord[]): Promise<void> {
+    await Promise.all(blobs.map(({ key, fields }) => this.#kv.put(key, fields, { sealed: this.#encoding.sealed })));
   }
 
-  async #channelsOf(branch: Branch, id: string): Promise<ReadonlyMap<string, ChannelRef> | undefined> {
-    const known = this.#channels.get(memoryKey(branch, id));
+  /** Remembers what later calls need of a checkpoint that was read. */
+  #remember({ record, fields }: StoredCheckpoint, known: Blobs, values: Blobs): void {
+    const key = memoryKey(record.branch, record.id);
+    this.#checkpoints.set(key, { channels: record.channels, digest: digestOf(fields) });
+    for (const [id, frame] of values) if (!known.has(id)) this.#values.set(record.branch, id, frame);
+  }
+
+  async #known(branch: Branch, id: string): Promise<KnownCheckpoint | undefined> {
+    const known = this.#checkpoints.get(memoryKey(branch, id));
     if (known !== undefined) return known;
     const stored = await readCheckpoint(this.#kv, branch, id);
-    if (stored !== null) this.#channels.set(memoryKey(branch, id), stored.record.channels);
-    return stored?.record.channels;
+    if (stored === null) return undefined;
+    const read = { channels: stored.record.channels, digest: digestOf(stored.fields) };
+    this.#checkpoints.set(memoryKey(branch, id), read);
+    return read;
+  }
+
+  async #isUnchanged(branch: Branch, id: string, { digest }: KnownCheckpoint): Promise<boolean> {
+    const body = await this.#kv.getField(checkpointKey(branch, id), BODY_FIELD);
+    return body !== null && digestOf({ [BODY_FIELD]: body }) === digest;
   }
 
   async #historiesOf(
@@ -340,14 +351,14 @@ export class TidemarkSaver extends BaseCheckpointSaver {
   }
 
   async #matches(metadata: Frame, filter: Record<string, unknown>): Promise<boolean> {
-    const actual = (await this.serde.loadsTyped(metadata.type, metadata.bytes)) as Record<string, unknown>;
+    const actual = (await this.#serialiser.load(metadata)) as Record<string, unknown>;
     return Object.entries(filter).every(([name, value]) => sameJson(actual[name], value));
   }
+}
 
-  async #dump(value: unknown): Promise<Frame> {
-    const [type, bytes] = await this.serde.dumpsTyped(value);
-    return { type, bytes };
-  }
+/** Returns a digest of the part of a checkpoint's record that names its blobs. */
+function digestOf(fields: RecordFields): string {
+  return hash('sha1', fields[BODY_FIELD]!, 'base64');
 }
 
 function memoryKey(branch: Branch, id: string): string {

@@ -5,63 +5,52 @@ import {
   type CheckpointPendingWrite,
   type CheckpointTuple,
   maxChannelVersion,
-  type SerializerProtocol,
   TASKS,
 } from '@langchain/langgraph-checkpoint';
 import type { KvStore } from '@tidemark/core';
 import type { Frame } from '@tidemark/core/adapters';
-import { type Blobs, blobId, missingBlob, readBlobs } from './blobs.ts';
-import type { BlobRef } from './checkpoint-record.ts';
+import { type Blobs, missingBlob, readBlobs } from './blobs.ts';
 import { configOf } from './config.ts';
 import { readCheckpoint, type StoredCheckpoint } from './history.ts';
 import type { Branch } from './keys.ts';
+import type { Serialiser } from './serialising.ts';
+import { readValues } from './stored-values.ts';
+import { blobId, valueId } from './value-refs.ts';
 
-/** A tuple, or the name of a missing value. `blobs` contains the values that were read. */
-export type TupleRead = { blobs: Blobs } & ({ tuple: CheckpointTuple } | { tuple: null; missing: string });
+/** A tuple with its values and the blobs that were read for them, or the name of a missing value. */
+export type TupleRead = { tuple: CheckpointTuple; values: Blobs; blobs: Blobs } | { tuple: null; missing: string };
 
 /** Property attributes with which a channel named `__proto__` becomes an ordinary member. */
 const OWN = { writable: true, enumerable: true, configurable: true } as const;
 
 export class TupleReader {
   readonly #kv: KvStore;
-  readonly #serde: SerializerProtocol;
+  readonly #serialiser: Serialiser;
 
-  constructor(kv: KvStore, serde: SerializerProtocol) {
+  constructor(kv: KvStore, serialiser: Serialiser) {
     this.#kv = kv;
-    this.#serde = serde;
+    this.#serialiser = serialiser;
   }
 
-  /** Reads the values of a checkpoint. Does not read the values in `known` again. */
+  /** Reads the values of a checkpoint, except those in `known`. */
   async read(stored: StoredCheckpoint, known: Blobs = new Map()): Promise<TupleRead> {
-    const { record, writes } = stored;
-    const named = new Map<string, BlobRef>();
-    for (const [name, { value }] of record.channels) if (typeof value !== 'number') named.set(name, value);
-    for (const [at, { blob }] of writes.entries()) if (blob !== null) named.set(`write ${at}`, blob);
-    const blobs = new Map<string, Frame>();
-    for (const ref of named.values()) {
-      const frame = known.get(blobId(ref));
-      if (frame !== undefined) blobs.set(blobId(ref), frame);
-    }
-    const unread = [...named.values()].filter((ref) => !blobs.has(blobId(ref)));
-    if (unread.length > 0) {
-      for (const [id, frame] of await readBlobs(this.#kv, record.branch, unread)) blobs.set(id, frame);
-    }
-    for (const [name, ref] of named) if (!blobs.has(blobId(ref))) return { tuple: null, missing: name, blobs };
-    return { tuple: await this.#tupleOf(stored, blobs), blobs };
+    const { values, blobs, missing } = await readValues(this.#kv, stored, known);
+    if (missing !== null) return { tuple: null, missing };
+    return { tuple: await this.#tupleOf(stored, values), values, blobs };
   }
 
-  async #tupleOf({ record, writes }: StoredCheckpoint, blobs: Blobs): Promise<CheckpointTuple> {
+  async #tupleOf({ record, writes }: StoredCheckpoint, values: Blobs): Promise<CheckpointTuple> {
     const { branch, id, parentId } = record;
     const checkpoint = (await this.#load(record.checkpoint)) as Checkpoint;
     checkpoint.channel_values = {};
     for (const [name, { value }] of record.channels) {
-      const frame = typeof value === 'number' ? record.values[value]! : blobs.get(blobId(value))!;
+      const frame = typeof value === 'number' ? record.values[value]! : values.get(valueId(value))!;
       Object.defineProperty(checkpoint.channel_values, name, { ...OWN, value: await this.#load(frame) });
     }
     if (checkpoint.v < 4 && parentId !== null) await this.#addPendingSends(checkpoint, branch, parentId);
     const pendingWrites: CheckpointPendingWrite[] = [];
     for (const { task, channel, value, blob } of writes) {
-      pendingWrites.push([task, channel, await this.#load(blob === null ? value : blobs.get(blobId(blob))!)]);
+      pendingWrites.push([task, channel, await this.#load(blob === null ? value : values.get(valueId(blob))!)]);
     }
     return {
       config: configOf(branch, id),
@@ -89,7 +78,7 @@ export class TupleReader {
     checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : 1;
   }
 
-  #load({ type, bytes }: Frame): Promise<unknown> {
-    return this.#serde.loadsTyped(type, bytes);
+  #load(frame: Frame): Promise<unknown> {
+    return this.#serialiser.load(frame);
   }
 }

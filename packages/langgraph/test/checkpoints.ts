@@ -38,12 +38,36 @@ export async function idsOf(saver: TidemarkSaver, config: object, options = {}):
   return (await Array.fromAsync(saver.list(config, options))).map(({ config: it }) => idOf(it));
 }
 
-/** A store that waits before it writes a record with `put` or `swap`. */
+/** Text that compresses and repeats about as much as prose does. */
+export function prose(seed: number, words: number): string {
+  let state = seed * 2_654_435_761 + 1;
+  const next = () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return state;
+  };
+  return Array.from({ length: words }, () => (next() % 50_000).toString(36)).join(' ');
+}
+
+/** Returns the number of bytes in the records of a thread, without keys. */
+export async function bytesOf(store: Store, thread: string): Promise<number> {
+  let bytes = 0;
+  for await (const { key, record } of store.kv.scan('tidemark.langgraph.')) {
+    if (!key.includes(`.${thread}.`)) continue;
+    for (const value of Object.values(record.fields)) bytes += value.length;
+  }
+  return bytes;
+}
+
+/** A store that waits before it writes a record. */
 export function withPause(store: Store, before: (key: string) => Promise<void> | undefined): Store {
   const kv = Object.create(store.kv) as Store['kv'];
   kv.put = async (key, ...rest) => {
     await before(key);
     return store.kv.put(key, ...rest);
+  };
+  kv.setFields = async (key, ...rest) => {
+    await before(key);
+    return store.kv.setFields(key, ...rest);
   };
   kv.swap = async (key, ...rest) => {
     await before(key);
@@ -53,7 +77,7 @@ export function withPause(store: Store, before: (key: string) => Promise<void> |
     for (const { key } of operations) await before(key);
     return store.kv.batch(operations, ...rest);
   };
-  for (const name of ['get', 'getMany', 'getField', 'scanPage', 'delete'] as const) {
+  for (const name of ['get', 'getMany', 'getField', 'scan', 'scanPage', 'delete'] as const) {
     Object.defineProperty(kv, name, { value: store.kv[name].bind(store.kv) });
   }
   return { kv, info: store.info } as unknown as Store;

@@ -9,19 +9,24 @@ const THREAD = { configurable: { thread_id: 'chat-7' } };
 const SECRETS = [
   'inline-secret',
   'blob-secret',
+  'large-blob-secret',
   'write-secret',
   'large-write-secret',
+  'piece-secret',
   'metadata-secret',
   'memory-secret',
   'large-memory-secret',
 ];
-const [inline, blob, written, largeWrite, metadata, memory, largeMemory] = SECRETS as [string, ...string[]];
+const [inline, blob, largeBlob, written, largeWrite, piece, metadata, memory, largeMemory] = SECRETS as [
+  string,
+  ...string[],
+];
 const long = (text: string | undefined, size: number) => `${text} ${'x'.repeat(size)}`;
 
 testSealing(SECRETS, async (store) => {
   const saver = new TidemarkSaver(store);
-  const values = { short: inline, text: long(blob, 5_000) };
-  const versions = { short: 1, text: 1 };
+  const values = { short: inline, text: long(blob, 5_000), large: long(largeBlob, 20_000) };
+  const versions = { short: 1, text: 1, large: 1 };
   const checkpoint: Checkpoint = {
     ...emptyCheckpoint(),
     id: uuid6(1),
@@ -38,13 +43,21 @@ testSealing(SECRETS, async (store) => {
     ],
     'task',
   );
+  // Of the text, only the end is new.
+  const grown = {
+    ...checkpoint,
+    id: uuid6(2),
+    channel_values: { ...values, text: `${values.text}${long(piece, 1_500)}` },
+    channel_versions: { ...versions, text: 2 },
+  };
+  await new TidemarkSaver(store).put(config, grown, { ...about, step: 2 }, { text: 2 });
   const items = new TidemarkStore(store);
   await items.put(['users'], 'ada', { likes: memory });
   await items.put(['users'], 'ada', { likes: memory, story: long(largeMemory, 600_000) });
   return {
     async read() {
-      const tuple = await new TidemarkSaver(store).getTuple(THREAD);
-      return JSON.stringify([tuple, await new TidemarkStore(store).search(['users'])]);
+      const tuples = await Array.fromAsync(new TidemarkSaver(store).list(THREAD));
+      return JSON.stringify([tuples, await new TidemarkStore(store).search(['users'])]);
     },
   };
 });
@@ -62,7 +75,7 @@ it('reads a thread that was begun before the store encrypted', async () => {
   await after.put(config, { ...second, channel_versions: { a: 1, b: 2 } }, about, { b: 2 });
   expect((await after.getTuple(THREAD))!.checkpoint.channel_values).toEqual(second.channel_values);
   const { items } = await store.kv.scanPage('tidemark.langgraph.', { limit: 10 });
-  expect(items.map(({ record }) => (record.sealed ?? []).length > 0)).toEqual([false, false, true]);
+  expect(items.map(({ record }) => (record.sealed ?? []).length > 0)).toEqual([false, true]);
   await after.prune({ threadId: 'chat-7', keep: 1 });
   expect((await after.getTuple(THREAD))!.checkpoint.channel_values).toEqual(second.channel_values);
 });

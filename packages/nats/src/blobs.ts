@@ -34,7 +34,7 @@ interface StagedUpload {
   upload: string;
   info: ReadonlyMap<string, Uint8Array>;
   startedAt: number;
-  isNamed: boolean;
+  isReferenced: boolean;
 }
 
 /** The records of blobs have their own space and a single tenant, so that they can be listed across all tenants. */
@@ -72,11 +72,11 @@ export class NatsBlobs implements Blobs {
       throw error;
     }
     const name = nameOf(tenantId, source.sha256());
-    const staged = { upload, info: fieldsOf({ upload, chunks, sizeBytes }), startedAt, isNamed: false };
+    const staged = { upload, info: fieldsOf({ upload, chunks, sizeBytes }), startedAt, isReferenced: false };
     return {
       keep: (call) => this.#keep(name, staged, call),
       discard: async (call) => {
-        if (!staged.isNamed) await this.#remove(upload, call);
+        if (!staged.isReferenced) await this.#remove(upload, call);
       },
     };
   }
@@ -90,13 +90,13 @@ export class NatsBlobs implements Blobs {
       if (renewed.applied) return true;
       // An upload with a record is removed together with it. A sweep may already be removing an upload this old as
       // abandoned.
-      if (staged.isNamed || staged.startedAt < clock() - ABANDONED_AFTER_MS / 2) return false;
+      if (staged.isReferenced || staged.startedAt < clock() - ABANDONED_AFTER_MS / 2) return false;
       // Set before the write, because the outcome of the write may stay unknown and an upload to which a record may
       // refer must not be discarded.
-      staged.isNamed = true;
+      staged.isReferenced = true;
       const set = new Map([...staged.info, ...renewedAt]);
       if ((await records.write({ name, mode: 'merge', expect: { exists: false }, set }, call)).applied) return true;
-      staged.isNamed = false;
+      staged.isReferenced = false;
     }
   }
 

@@ -351,10 +351,10 @@ export class NatsJournal implements Journal {
   async feed(space: JournalSpace, after: string | null, limit: number, call: EngineCall, notices = false) {
     const { reader } = this.#part(space);
     const start = after === null ? NO_CURSOR : decodeCursor<number[]>(after, isFeedCursor);
-    let [streamSeq, skip = 0, told = 0] = start as [number, number?, number?];
+    let [streamSeq, skip = 0, noticesSent = 0] = start as [number, number?, number?];
     const found: JournalFeedItem[] = [];
-    for await (const message of reader.allAfter(skip + told > 0 ? streamSeq : streamSeq + 1, call)) {
-      if (message.seq !== streamSeq) [skip, told] = [0, 0];
+    for await (const message of reader.allAfter(skip + noticesSent > 0 ? streamSeq : streamSeq + 1, call)) {
+      if (message.seq !== streamSeq) [skip, noticesSent] = [0, 0];
       streamSeq = message.seq;
       const commit = readCommitHead(message.headers);
       const texts = notices ? await noticesOf(reader, message, call) : [];
@@ -367,22 +367,22 @@ export class NatsJournal implements Journal {
       // Within a message, the cursor counts the entries and notices already returned from it. After the message, the
       // cursor is only the message's position.
       const cursor = () => {
-        if (skip === count && told === texts.length) return encodeCursor([streamSeq, 0]);
-        return encodeCursor(told === 0 ? [streamSeq, skip] : [streamSeq, skip, told]);
+        if (skip === count && noticesSent === texts.length) return encodeCursor([streamSeq, 0]);
+        return encodeCursor(noticesSent === 0 ? [streamSeq, skip] : [streamSeq, skip, noticesSent]);
       };
-      const tell = () => {
-        while (told < texts.length && found.length < limit) {
-          const notice = texts[told++]!;
+      const addNotices = () => {
+        while (noticesSent < texts.length && found.length < limit) {
+          const notice = texts[noticesSent++]!;
           found.push({ cursor: cursor(), name: { ...name }, notice });
         }
       };
-      if (!noticesFollow(message.headers)) tell();
+      if (!noticesFollow(message.headers)) addNotices();
       const left = Math.min(limit - found.length, count - skip);
       for (const entry of commit && left > 0 ? await this.#fedBy(name, message, commit, skip, left, call) : []) {
         skip++;
         found.push({ cursor: cursor(), name: { ...name }, entry });
       }
-      if (noticesFollow(message.headers)) tell();
+      if (noticesFollow(message.headers)) addNotices();
       if (found.length === limit) break;
     }
     return found;

@@ -61,7 +61,7 @@ const SCAN_STEP = 200;
  * The maximum number of request ids in a message. It is larger than the number to remember, so that ids are moved out
  * of the record in groups.
  */
-const MOST_REQUESTS = 2 * REMEMBERED_REQUESTS;
+const MAX_REQUESTS = 2 * REMEMBERED_REQUESTS;
 
 export interface RecordParts {
   link: Link;
@@ -177,7 +177,7 @@ export class NatsRecords implements Records {
     { ids, leftAt }: HeldRequests,
     call: EngineCall,
   ): Promise<HeldRequests> {
-    const { held, left } = requestsAfter(ids, requestId, true, MOST_REQUESTS);
+    const { held, left } = requestsAfter(ids, requestId, true, MAX_REQUESTS);
     if (left.length === 0) return { ids: held, leftAt };
     await this.#parts.kept?.keep(name, left, call);
     return { ids: held, leftAt: this.#parts.clock() };

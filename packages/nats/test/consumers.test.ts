@@ -158,7 +158,7 @@ describe.skipIf(WITHOUT_NATS)('many messages that a consumer skipped', () => {
 });
 
 describe.skipIf(WITHOUT_NATS)('a gap in a stream', () => {
-  it('is queried once, however often it is read over', async () => {
+  it('is queried once, even if readers pass it often', async () => {
     const { store, link, messages, filter } = await fiveMessages();
     for (const runId of ['2', '4']) await store.runs.deleteRun(runId);
     const last = await messages.lastSeq({ deadline: Date.now() + WITHIN_MS });

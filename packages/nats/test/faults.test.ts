@@ -90,7 +90,7 @@ describe.skipIf(WITHOUT_NATS)('an acknowledgement that is lost after the message
 });
 
 describe.skipIf(WITHOUT_NATS)('a separate server', () => {
-  it("' that cannot be reached fails with UNAVAILABLE, also when a store is opened, and recovers automatically", {
+  it("' that cannot be reached fails with UNAVAILABLE, even when a store is opened, and recovers automatically", {
     timeout: 60_000,
   }, async () => {
     const server = await startOwnServer('nats');
@@ -148,7 +148,7 @@ describe.skipIf(WITHOUT_NATS)('a separate server', () => {
 });
 
 describe.skipIf(WITHOUT_NATS)('writers of several clients on one run', () => {
-  it('store each event once, in dense sequences, whichever is first', async () => {
+  it('store each event once, in dense sequences', async () => {
     const { url, prefix } = newStreams(sharedServer());
     const stores = await Promise.all([1, 2, 3].map(() => openStore({ url, prefix })));
     const sent = Array.from({ length: 60 }, (_, at) => runEvent('r', `key-${at}`));

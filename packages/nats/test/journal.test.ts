@@ -137,7 +137,7 @@ describe.skipIf(WITHOUT_NATS)('a store of many runs', () => {
 });
 
 describe.skipIf(WITHOUT_NATS)('a removed session', () => {
-  it('starts again empty, also for clients that knew it before', async () => {
+  it('starts again empty, even for clients that knew the earlier one', async () => {
     const { url, prefix } = newStreams();
     const [store, other] = [await openStore({ url, prefix }), await openStore({ url, prefix })];
     const update = (updateId: string) => ({

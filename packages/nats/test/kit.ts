@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { openUnderTest } from './kit-parts.ts';
 import { type Setting, WITHOUT_NATS } from './servers.ts';
 
-/** Fewer than the default, since several settings each try different ones. */
+/** Fewer than the default, since each of several settings tries different sequences. */
 const MODEL_RUNS = 20;
 
 export function registerKit(title: string, start: () => Promise<Setting>, cases: readonly ConformanceCase[]): void {

@@ -21,7 +21,7 @@ describe.skipIf(WITHOUT_NATS)('request ids', () => {
     expect((await kv.get('k'))!.revision).toBe((await write(1)).revision);
   });
 
-  it('outlive their record in its delete marker, also when the cleaner of another process removed it', async () => {
+  it('outlive their record in its delete marker, even when the cleaner of another process removed the record', async () => {
     const streams = newStreams();
     let now = Date.now();
     const store = await openStore({ ...streams, clock: () => now });

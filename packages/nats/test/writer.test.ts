@@ -30,7 +30,7 @@ describe.skipIf(WITHOUT_NATS)('a writer', () => {
     link.ask = async (to, ...rest) => {
       if (to === subject) {
         const seq = await theirs.writer.publish({ subject, expected: 0, headers: {}, body: 'theirs' }, call());
-        // A cluster answers like this when two messages with one id meet.
+        // A cluster answers like this when two messages with the same id arrive at once.
         return { data: Buffer.from(JSON.stringify({ seq, duplicate: true })) } as unknown as Msg;
       }
       const answer = await ask(to, ...rest);

@@ -76,7 +76,7 @@ describe.each(Object.keys(ENGINES))('on %s', (engine) => {
     expect(textsOf(items.slice(1))).toEqual(['wait', 'more']);
   });
 
-  it('begins again after it was cleared, also in an object that has not seen it', async () => {
+  it('begins again after it was cleared, even in an object that has not seen the clearing', async () => {
     const [first, second] = [open(), open()];
     await first.addItems([message('a')]);
     await first.applyHistoryTransaction({

@@ -51,7 +51,9 @@ async function writeSingly({ kv }: Store): Promise<void> {
 const open = (url: string) => openStore(url, { timeoutMs: 60_000 });
 
 describe.skipIf(WITHOUT_POSTGRES)('batches over the same keys in any order', () => {
-  it('never deadlock, beside single writes that create and delete them', { timeout: 120_000 }, async () => {
+  it('never deadlock, even with concurrent single writes that create and delete their records', {
+    timeout: 120_000,
+  }, async () => {
     const url = await newDatabase();
     const stores = await Promise.all([open(url), open(url)]);
     const writers = [0, 1, 2, 3, 4].map((writer) => writeBatches(stores[writer % 2]!, writer));

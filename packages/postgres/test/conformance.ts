@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { type Combination, describeCombination, type Setting, startCombination } from './combinations.ts';
 import { WITHOUT_POSTGRES } from './databases.ts';
 
-/** Fewer than the default, since five combinations each try different ones. */
+/** Fewer than the default, since each of five combinations tries different sequences. */
 const MODEL_RUNS = 20;
 
 export function registerCombination(combination: Combination, cases: readonly ConformanceCase[] = ALL_CASES): void {

@@ -65,7 +65,7 @@ async function readFeed(store: Store, wanted: number, after?: string, toEnd = tr
 }
 
 /** Checks that a feed has exactly these events, and every run in its order. */
-function expectWhole(items: readonly FeedItem[], eventIds: readonly string[]): void {
+function expectEachEventOnce(items: readonly FeedItem[], eventIds: readonly string[]): void {
   expect(items.map(({ event }) => event.eventId).sort()).toEqual([...eventIds].sort());
   const last = new Map<string, number>();
   for (const { event } of items) {
@@ -142,7 +142,7 @@ describe.skipIf(WITHOUT_POSTGRES)('Moves of tenants', () => {
         items.push(...page.items);
         cursor = page.next;
       }
-      expectWhole(items, eventIds);
+      expectEachEventOnce(items, eventIds);
     }
   });
 
@@ -168,12 +168,12 @@ describe.skipIf(WITHOUT_POSTGRES)('Moves of tenants', () => {
       const stored = [...early.map(({ event }) => event.eventId), ...(await writer.stop())];
       await compare(store);
       for (const reader of [store, peer]) {
-        expectWhole(await readFeed(reader, stored.length), stored);
+        expectEachEventOnce(await readFeed(reader, stored.length), stored);
         for (const cursor of [early.at(-1)!, middle.at(-1)!, middle[middle.length >> 1]!]) {
           const at = middle.findIndex(({ event }) => event.eventId === cursor.event.eventId);
           const before = (at < 0 ? early : middle.slice(0, at + 1)).map(({ event }) => event.eventId);
           const rest = stored.filter((eventId) => !before.includes(eventId));
-          expectWhole(await readFeed(reader, rest.length, cursor.cursor), rest);
+          expectEachEventOnce(await readFeed(reader, rest.length, cursor.cursor), rest);
         }
       }
       expect((await store.admin.listTenants()).items).toEqual([TENANT, 'other']);

@@ -74,7 +74,7 @@ describe.skipIf(WITHOUT_POSTGRES)('Tenants on several servers', () => {
     await expect(store.runs.headSeq('run-0')).rejects.toMatchObject({ code: 'AMBIGUOUS_RUN' });
   });
 
-  it('merges the feed, and goes on after every cursor without loss or doubling', async () => {
+  it('merges the feed, and continues after every cursor without losing or repeating events', async () => {
     const { store } = await placed();
     for (let round = 0; round < 3; round++) for (const tenant of TENANTS) await appendEvents(store, tenant, 2);
     const all = await feedOf(store, 24);
@@ -87,7 +87,7 @@ describe.skipIf(WITHOUT_POSTGRES)('Tenants on several servers', () => {
     }
   });
 
-  it('places a tenant once, whatever other processes would choose', async () => {
+  it('places a tenant once, even if other processes would choose another server', async () => {
     const { options, store } = await placed();
     await appendEvents(store, 'acme', 1);
     const other = await openStore(options.url, { ...options, placement: () => 'north' });

@@ -27,7 +27,7 @@ export async function createPlaced(servers: readonly string[]): Promise<PlacedDa
   };
 }
 
-/** Starts servers of their own for the kit. */
+/** Starts separate servers for the kit. */
 export async function startPlaced(count: number) {
   const started: RunningServer[] = [];
   const stop = async () => void (await Promise.all(started.map((server) => server.stop())));

@@ -33,7 +33,7 @@ describe.skipIf(WITHOUT_POSTGRES)('concurrent writes of records', () => {
     expect(found.map((record) => Buffer.from(record!.fields.a!).toString())).toEqual(numbers(100).map(String));
   });
 
-  it('on one record behave as if they came one after the other', async () => {
+  it('on one record behave as if they were executed one after the other', async () => {
     const { kv } = await openStore(await newDatabase());
     await kv.put('k', { n: 0 });
     const outcomes = await Promise.all([

@@ -1,6 +1,6 @@
 /**
  * Row-level security as in production: tables of an owner who is not a superuser, and a login that owns nothing. The
- * server itself isolates tenants, whatever statement it receives (GEN-10).
+ * server itself isolates tenants in every statement that it receives (GEN-10).
  */
 import { createHash } from 'node:crypto';
 import { registerConformance, type StoreUnderTest } from '@tidemark/conformance';
@@ -83,7 +83,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
   });
 
   describe('the migration', () => {
-    it('says what an administrator has to run when its login may not create roles', () => {
+    it('prints what an administrator has to run when its login may not create roles', () => {
       expect((refusal as Error).message).toContain(
         'CREATE ROLE tidemark_writer NOLOGIN; CREATE ROLE tidemark_reader NOLOGIN; CREATE ROLE tidemark_admin NOLOGIN;',
       );

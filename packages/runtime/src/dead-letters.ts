@@ -18,8 +18,8 @@ export interface DeadLetter {
 /** Identifies the event of a dead letter. */
 export type DeadLetterKey = Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>;
 
-const LONGEST_ERROR = 4_000;
-const MOST_COUNTED = 10_000;
+const MAX_ERROR = 4_000;
+const MAX_COUNTED = 10_000;
 
 export class DeadLetters {
   readonly #kv: Store['kv'];
@@ -39,7 +39,7 @@ export class DeadLetters {
       event_id: event.eventId,
       event_type: event.eventType,
       attempts,
-      error: text.slice(0, LONGEST_ERROR).toWellFormed(),
+      error: text.slice(0, MAX_ERROR).toWellFormed(),
       at: new Date().toISOString(),
     });
   }
@@ -75,7 +75,7 @@ export async function countDeadLetters(store: Store): Promise<number> {
   let count = 0;
   for await (const { key } of store.kv.scan('tidemark.subscriptions.')) {
     if (key.includes('.dead.')) count++;
-    if (count === MOST_COUNTED) break;
+    if (count === MAX_COUNTED) break;
   }
   return count;
 }

@@ -1,8 +1,8 @@
 /** Limits background work to a fraction of the time, so that writers keep most of the engine's capacity. */
 import { sleep } from '@tidemark/core/engine';
 
-/** The longest rest, however long a batch took. */
-const LONGEST_REST_MS = 10_000;
+/** The longest rest, even after a very long batch. */
+const MAX_REST_MS = 10_000;
 
 export class Pace {
   readonly #restPerWork: number;
@@ -17,7 +17,7 @@ export class Pace {
 
   /** Sleeps in proportion to the time since the last rest. */
   async rest(): Promise<void> {
-    const restMs = Math.min((performance.now() - this.#since) * this.#restPerWork, LONGEST_REST_MS);
+    const restMs = Math.min((performance.now() - this.#since) * this.#restPerWork, MAX_REST_MS);
     if (restMs > 0) await sleep(restMs, this.#signal);
     this.#since = performance.now();
   }

@@ -14,8 +14,8 @@ export interface PageDelivery {
   /** The shard of the page. The events of a run are always in the same shard. */
   shard: number;
   /**
-   * The number of times that processes have taken the shard. A handler with a lower epoch than another one has lost the
-   * shard, although its writes may still be under way: write the epoch with the data, and let the higher one win.
+   * The number of times that processes have taken the shard. A handler with a lower epoch than another handler has lost
+   * the shard, but its writes may still arrive. Write the epoch with the data, and let the higher epoch win.
    */
   epoch: number;
   /** The number of the attempt within this process, starting at 1. */
@@ -51,15 +51,15 @@ export interface PageSubscriptionOptions {
   probe?: (point: FeedPoint) => void;
 }
 
-const LARGEST_PAGE = 10_000;
+const MAX_PAGE = 10_000;
 const FIRST_BACKOFF_MS = 200;
-const LONGEST_BACKOFF_MS = 10_000;
+const MAX_BACKOFF_MS = 10_000;
 /** While the feed is idle, it reports its progress about once a second. */
 const SILENCE_MS = 2_000;
 
 /**
  * Starts handling pages of events under a name. Every event is delivered at least once; the events of a run arrive in
- * order. `status().lagMs` is the age of the oldest event that was not handled yet, and 0 when all are.
+ * order. `status().lagMs` is the age of the oldest event that has not been handled, or 0 when all have been.
  *
  * @throws `INVALID_ARGUMENT` for an invalid option, or if the name was started with another number of shards.
  *
@@ -91,7 +91,7 @@ class RunningPages implements Subscription {
       prefix,
       shards: checkInteger(options.shards ?? 1, 'shards', 1),
       leaseMs: checkDuration(options.lease ?? '15s', 'lease'),
-      pageSize: checkInteger(options.pageSize ?? 1_000, 'pageSize', 1, LARGEST_PAGE),
+      pageSize: checkInteger(options.pageSize ?? 1_000, 'pageSize', 1, MAX_PAGE),
       notices: options.notices === true,
       startAfter: options.startAfter,
       handle: (items, turn) => this.#handle(items, turn),
@@ -139,7 +139,7 @@ class RunningPages implements Subscription {
         if (signal.aborted) break;
         this.#options.onError?.(error);
         this.#counts.retried++;
-        await sleep(Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), LONGEST_BACKOFF_MS), signal);
+        await sleep(Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS), signal);
       }
     }
     return 0;

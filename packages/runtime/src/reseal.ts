@@ -4,7 +4,7 @@ import { itemsOf, tenantsOf } from './listing.ts';
 
 const PAGE = 100;
 /** The maximum number of attempts for a record that other writers keep changing. */
-const MOST_TRIES = 50;
+const MAX_TRIES = 50;
 
 /** Options of `resealRecords`. */
 export interface ResealOptions {
@@ -69,7 +69,7 @@ async function* entriesOf(kv: Store['kv'], prefix: string): AsyncGenerator<KvEnt
 /** Encrypts the sealed fields of a record again. Returns whether the record has any. */
 async function reseal(kv: Store['kv'], { key, record }: KvEntry): Promise<boolean> {
   let now: KvRecord | null = record;
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     if (!now?.sealed) return false;
     const { fields, revision, sealed }: KvRecord = now;
     // Unlike an assignment, this also creates a field named `__proto__`.

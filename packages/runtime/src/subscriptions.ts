@@ -75,7 +75,7 @@ export interface Subscription extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-const LONGEST_BACKOFF_MS = 10_000;
+const MAX_BACKOFF_MS = 10_000;
 
 /**
  * Starts handling events under a name. Every event is delivered at least once; the events of a run arrive in order.
@@ -144,7 +144,7 @@ class RunningSubscription implements Subscription {
   async #handle(items: readonly ShardItem[], signal: AbortSignal): Promise<number> {
     for (const [at, item] of items.entries()) {
       if ('notice' in item) {
-        if (!(await this.#tell(item.notice, signal))) return at;
+        if (!(await this.#notify(item.notice, signal))) return at;
         continue;
       }
       const { event } = item;
@@ -157,7 +157,7 @@ class RunningSubscription implements Subscription {
   }
 
   /** Retries until the notice is handled. Returns false if the subscription was stopped first. */
-  async #tell(notice: RunNotice, signal: AbortSignal): Promise<boolean> {
+  async #notify(notice: RunNotice, signal: AbortSignal): Promise<boolean> {
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
         await this.#options.onNotice?.(notice, { attempt, signal });
@@ -173,7 +173,7 @@ class RunningSubscription implements Subscription {
   }
 
   #backOff(attempt: number, signal: AbortSignal): Promise<void> {
-    return sleep(Math.min(this.#backoffMs * 2 ** (attempt - 1), LONGEST_BACKOFF_MS), signal);
+    return sleep(Math.min(this.#backoffMs * 2 ** (attempt - 1), MAX_BACKOFF_MS), signal);
   }
 
   /**

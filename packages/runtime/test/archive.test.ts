@@ -102,7 +102,7 @@ describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engin
     };
     const killed = createArchiver({ store, target: directory, probe: stop });
     await expect(killed.archiveRuns({})).rejects.toThrow('killed');
-    // The run goes on, so that the next archiver discards the pack, and is killed before it removes the list.
+    // The run receives another event, so the next archiver discards the pack. It is killed before it removes the list.
     await store.runs.handle('run', { tenantId: 'acme' }).append('Progress');
     const discarding = createArchiver({
       store,

@@ -119,7 +119,7 @@ describe('checkpoints', () => {
     expect((await check()).problems).toMatchObject([{ kind: 'missing' }]);
   });
 
-  it('reveal a replaced run, also after a later checkpoint', async () => {
+  it('reveal a replaced run, even after a later checkpoint', async () => {
     await take();
     await tamper(`DELETE FROM run_events WHERE ${OF_ORDER}`, `DELETE FROM runs WHERE ${OF_ORDER}`);
     for (const type of ['RunStarted', 'Progress', 'RunFailed'])
@@ -200,7 +200,7 @@ describe('checkpoints', () => {
     expect(await check(memory)).toMatchObject({ ok: true, removed: 1 });
   });
 
-  it('name the life of a run, and accept a later one in place of one that was deleted', async () => {
+  it('name the life of a run, and accept a later life after a deletion', async () => {
     await take();
     const { runs } = store.forTenant('acme');
     await runs.deleteRun('order-7');

@@ -1,4 +1,6 @@
-/** Copies carry the lives of runs: a later one replaces an ended one, and a tombstone keeps its number (RUN-18). */
+/**
+ * Copies keep the lives of runs: a later life replaces an ended one, and a tombstone keeps its life's number (RUN-18).
+ */
 import type { Store } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { copyStore } from '../src/index.ts';

@@ -1,4 +1,4 @@
-/** Exports on every engine: each row once, also when an export is stopped or killed and continued. */
+/** Exports on every engine: each row once, even when an export is stopped or killed and then continued. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -146,7 +146,7 @@ describe('An export', () => {
     expect(new Set(keysOf(await rowsIn(directory, 'events'))).size).toBe(1_200);
   });
 
-  it('notices another export to the same place, and refuses one of another selection', async () => {
+  it('detects a concurrent export to the same target, and refuses one with another selection', async () => {
     const store = memoryStore();
     await fill(store, 300);
     const directory = await newDirectory();

@@ -9,7 +9,7 @@ import { neededServers } from '../../../scripts/servers/index.ts';
 export const EMBEDDED: readonly EngineName[] = ['memory', 'sqlite'];
 const LIMIT = { timeout: 180_000 };
 
-/** Runs every race on those of the engines that it concerns. Skips engines that this test run excludes. */
+/** Runs every race on the engines that it concerns. Skips engines that this test run excludes. */
 export function registerRaces(engines: readonly EngineName[]): void {
   const available: readonly string[] = [...EMBEDDED, ...neededServers()];
   const races = Object.entries(RACES).map(([name, race]) => ({ name, race, on: enginesOf(race, ENGINES, engines) }));

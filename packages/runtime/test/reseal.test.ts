@@ -1,4 +1,4 @@
-/** A key rotation of sealed fields, beside writers, and copies between stores with different keys. */
+/** A key rotation of sealed fields while others write, and copies between stores with different keys. */
 import { randomBytes } from 'node:crypto';
 import { encryption, memoryStore, type Store, textOf } from '@tidemark/core';
 import { withCodec } from '@tidemark/core/engine';

@@ -145,7 +145,7 @@ describe('runs', () => {
     expect(turns).toBe(3);
   });
 
-  it('are kept by an earlier exception, whatever their status', async () => {
+  it('are kept by an earlier exception, in every status', async () => {
     await run('held', ENDED, { labels: { hold: 'legal' } });
     await run('held-open', ['RunStarted'], { labels: { hold: 'legal' } });
     await run('free', ENDED);

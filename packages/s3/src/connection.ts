@@ -9,7 +9,7 @@ import { type Failure, failureOf, isExpired, isRefusedForNow, isUnsettled, type 
 import type { Settings } from './options.ts';
 
 const FIRST_DELAY_MS = 50;
-const LONGEST_DELAY_MS = 2_000;
+const MAX_DELAY_MS = 2_000;
 const CONNECT_WITHIN_MS = 5_000;
 
 type Attempt<T> = (client: S3Client, options: { abortSignal: AbortSignal }) => Promise<T>;
@@ -152,6 +152,6 @@ function isPast(deadline: number | undefined): boolean {
 }
 
 function delayAfter(attempts: number): number {
-  const longest = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempts - 1, 10));
+  const longest = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempts - 1, 10));
   return longest * (0.5 + Math.random() / 2);
 }

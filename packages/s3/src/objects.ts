@@ -8,7 +8,7 @@ import { type Connection, Refused, type Request } from './connection.ts';
 import { failureOf } from './errors.ts';
 
 /** How many times in succession a read may be cut off without receiving a byte. */
-const MOST_CUTS = 5;
+const MAX_CUTS = 5;
 
 /** A range of bytes. `end` may be beyond the end of the object. */
 interface Range {
@@ -91,7 +91,7 @@ async function* bytesOf(
       throw new Error('it ended early');
     } catch (error) {
       if (error instanceof TidemarkError) throw error;
-      if (++cuts > MOST_CUTS || call.signal?.aborted) {
+      if (++cuts > MAX_CUTS || call.signal?.aborted) {
         const message = `Reading s3://${connection.settings.bucket}/${key} was cut off: ${failureOf(error).message}`;
         throw new TidemarkError('UNAVAILABLE', message, { cause: error });
       }

@@ -79,7 +79,7 @@ const PREFIX = /^[A-Za-z0-9!_.*'()/-]{0,512}$/;
 const ENCRYPTIONS = ['AES256', 'aws:kms', 'aws:kms:dsse'];
 const MIB = 1024 * 1024;
 /** S3 refuses parts that are smaller than this, and uploads of more than 10 000 parts. */
-const SMALLEST_PART = 5 * MIB;
+const MIN_PART_BYTES = 5 * MIB;
 
 export function readSettings(given: S3Options | string): Settings {
   const options = withUrlOptions(typeof given === 'string' ? { url: given } : given, URL_OPTIONS, []) as S3Options;
@@ -106,7 +106,7 @@ export function readSettings(given: S3Options | string): Settings {
     storageClass: checkText(storageClass, 'storageClass'),
     requestTimeoutMs: checkInteger(options.requestTimeoutMs ?? 30_000, 'requestTimeoutMs', 1),
     retryForMs: checkInteger(options.retryForMs ?? 20_000, 'retryForMs', 0),
-    partBytes: checkInteger(options.partBytes ?? 8 * MIB, 'partBytes', SMALLEST_PART),
+    partBytes: checkInteger(options.partBytes ?? 8 * MIB, 'partBytes', MIN_PART_BYTES),
   };
 }
 

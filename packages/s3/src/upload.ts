@@ -27,7 +27,9 @@ const ABORT_WITHIN_MS = 10_000;
 /** How an upload treats an existing object with its name. */
 export type IfExists = 'refuse' | 'replace';
 
-/** Stores an object completely or not at all. With `refuse`, fails with `CONFLICT` if an object of the name exists. */
+/**
+ * Stores an object completely or not at all. With `refuse`, fails with `CONFLICT` if an object with this name exists.
+ */
 export async function putObject(
   connection: Connection,
   name: string,
@@ -205,7 +207,7 @@ class Upload {
     }
   }
 
-  /** Whether the object of the name was created by this upload. */
+  /** Whether this upload created the object that now has its name. */
   async #isOurs(): Promise<boolean> {
     const request: Request = { permission: 's3:GetObject', key: this.#key, kind: 'read' };
     const command = new HeadObjectCommand(this.#target);

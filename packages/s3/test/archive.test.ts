@@ -106,7 +106,7 @@ describe.skipIf(WITHOUT_S3)('The archiver with a bucket', () => {
     expect(await archiver.archiveRuns({})).toMatchObject({ runs: 1 });
   });
 
-  it('no run is lost after archivers are killed beside another one (RUN-15)', { timeout: 180_000 }, async () => {
+  it('no run is lost when archivers are killed while another one works (RUN-15)', { timeout: 180_000 }, async () => {
     const args = ['--crashes', '2', '--s3', '--archivers', '2'];
     const { code, stdout, stderr } = await startNode({ script: 'faults/keeping.ts' }, ...args).ended;
     expect(code, `faults/keeping failed:\n${stderr}${stdout}`).toBe(0);

@@ -1,4 +1,4 @@
-/** Errors of S3 say what to do, and name no secret. */
+/** Errors of S3 name the remedy, and contain no secrets. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { S3Proxy } from '../../../faults/s3-proxy.ts';
 import { FULL_AFTER, S3_KEYS } from '../../../scripts/servers/ceph.ts';
@@ -32,7 +32,7 @@ async function errorsOf(options: S3Options): Promise<{ code: string; message: st
   return errors;
 }
 
-describe.skipIf(WITHOUT_S3)('An error of S3 says what to do', () => {
+describe.skipIf(WITHOUT_S3)('An error of S3 names the remedy', () => {
   let proxy: S3Proxy;
   let options: S3Options;
   beforeAll(async () => {

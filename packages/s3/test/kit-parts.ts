@@ -25,7 +25,7 @@ export function openWithBytes(bytes: () => ByteStore): Promise<StoreUnderTest> {
   return openOver(openEngine, bytes, () => rmSync(folder, { recursive: true }));
 }
 
-/** Opens an engine with the bytes elsewhere; every handle has a byte store of its own, as another process has. */
+/** Opens an engine with the bytes in a byte store. Every handle has its own byte store, like another process. */
 async function openOver(
   openEngine: () => Promise<Store>,
   bytes: () => ByteStore,
@@ -44,7 +44,7 @@ async function openOver(
   return under;
 }
 
-/** The engines under the bytes. Each call opens a part of the server of its own. */
+/** The engines that hold the references. Each call opens a separate part of the server. */
 const ENGINES = {
   postgres: (url: string) => {
     const schema = `s3_${crypto.randomUUID().slice(0, 8)}`;

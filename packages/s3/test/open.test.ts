@@ -21,7 +21,7 @@ afterEach(() => {
 });
 
 describe('open', () => {
-  it('keeps bytes in a byte store, with limits of artifacts beside it', async () => {
+  it('keeps bytes in a byte store, together with artifact limits', async () => {
     const bytes = new MemoryBytes();
     await using store = await open('sqlite:app.db', { artifacts: { bytes, maxArtifactBytes: 10 } });
     const { id } = await store.artifacts.putText('0123456789');
@@ -37,7 +37,7 @@ describe('open', () => {
     expect(bytes.objects.size).toBe(1);
   });
 
-  it('refuses other places, bad buckets and stores over HTTP by name', async () => {
+  it('names the option when it refuses other schemes, invalid buckets or stores over HTTP', async () => {
     for (const [artifacts, field] of [
       ['file:/tmp', 'artifacts'],
       ['s3://', 'url'],

@@ -1,6 +1,6 @@
 /**
- * Artifacts with their bytes outside the engine, beside sweeps, stalled and killed writers, and bytes that the engine
- * stored itself (AGT-11).
+ * Artifacts with their bytes outside the engine (AGT-11): sweeps, stalled and killed writers, and bytes that the engine
+ * stored itself.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -58,7 +58,7 @@ describe('Bytes outside the engine', () => {
     store = withArtifactBytes(plain, bytes)!;
   });
 
-  it('are objects of their own in the prefix of their tenant, and the engine has a pointer', async () => {
+  it('are separate objects under the prefix of their tenant, and the engine has a pointer', async () => {
     const { id, sizeBytes } = await store.forTenant('acme/../x').artifacts.putText('hello');
     expect(sizeBytes).toBe(5);
     const [[name, content]] = [...bytes.objects] as [[string, Uint8Array]];
@@ -78,7 +78,7 @@ describe('Bytes outside the engine', () => {
     expect(await plain.forTenant(SYSTEM_TENANT).kv.count('')).toMatchObject({ count: 1 });
   });
 
-  it('stay while they are uploaded beside sweeps, however long that takes', async () => {
+  it('survive sweeps while they are uploaded, even if the upload takes long', async () => {
     bytes.afterStored = async () => {
       for (let sweeps = 0; sweeps < 3; sweeps++) {
         engine.pass(HOUR / 4);
@@ -98,7 +98,7 @@ describe('Bytes outside the engine', () => {
       await store.artifacts.sweep({ grace: 1 });
       expect(bytes.objects.size, 'the sweep takes an upload without a sign of life').toBe(0);
     };
-    // The put uploads again by itself, because it has all bytes.
+    // The put uploads the bytes again, because it has all of them.
     const { id } = await store.artifacts.putText('stalled', { ttl: null });
     expect(await text(store, id)).toBe('stalled');
     async function* stream() {
@@ -184,7 +184,7 @@ describe('Bytes outside the engine', () => {
     expect(bytes.objects.size).toBe(0);
   });
 
-  it('that the engine stored itself are still read, in part too, and swept as before', async () => {
+  it('that the engine stored itself can still be read, whole or in part, and are still swept', async () => {
     const long = Buffer.alloc(600_000, 'x');
     const inside = await plain.artifacts.putText('inside', { ttl: null });
     const streamed = await plain.artifacts.putBytes(long, { ttl: null });
@@ -206,7 +206,7 @@ describe('Bytes outside the engine', () => {
     expect(await text(store.forTenant('eve'), id)).toBe(forged);
   });
 
-  it('that were altered or cut off fail with CORRUPT_VALUE, also in part', async () => {
+  it('that were altered or cut off fail with CORRUPT_VALUE, even when read in part', async () => {
     const { id } = await store.artifacts.putBytes(Buffer.alloc(600_000, 'x'), { ttl: null });
     const [[name, content]] = [...bytes.objects] as [[string, Uint8Array]];
     content[300_000] = 0;

@@ -1,4 +1,4 @@
-/** The S3 server of the tests: the one that `npm test` started or was offered. Each test gets a bucket of its own. */
+/** The S3 server of the tests, which `npm test` started or found configured. Each test gets its own bucket. */
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { S3_KEYS } from '../../../scripts/servers/ceph.ts';
 import { needsS3, offeredUrl } from '../../../scripts/servers/index.ts';

@@ -200,8 +200,8 @@ export class Application {
     const block = blockOf(Number(admitted.asked.request.headers['content-length'] ?? 0));
     await work.begin(account, heavy, false);
     try {
-      // Checked only now. Bodies that were queued while no other tenant was active would otherwise follow each other
-      // without a gap.
+      // Checked here and not earlier: bodies that were queued while no other tenant was active would otherwise follow
+      // each other without a gap.
       if (block > 0) await shares.space(account, block);
       await shares.enter(account, COST.request + heavy);
       return await this.#answer(admitted);

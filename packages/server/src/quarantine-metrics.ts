@@ -3,7 +3,7 @@ import type { Store } from '@tidemark/core';
 import type { Metrics } from './metrics.ts';
 
 const LOOK_EVERY_MS = 5_000;
-const MOST_COUNTED = 1_000;
+const MAX_COUNTED = 1_000;
 
 export class QuarantineMetrics {
   readonly #store: Store;
@@ -33,7 +33,7 @@ export class QuarantineMetrics {
     this.#lookedAt = Date.now();
     if (!this.#store.info.capabilities.runs) return;
     try {
-      this.#open = (await this.#store.runs.listQuarantined({ limit: MOST_COUNTED })).items.length;
+      this.#open = (await this.#store.runs.listQuarantined({ limit: MAX_COUNTED })).items.length;
     } catch {
       // Makes the next page count again.
       this.#lookedAt = 0;

@@ -7,7 +7,7 @@ import { hideUrlSecrets } from '@tidemark/core/engine';
 
 const REDACTED = '[redacted]';
 /** The length to which longer texts are cut. */
-const MOST_CHARACTERS = 16_384;
+const MAX_CHARACTERS = 16_384;
 const NAME_CHARACTERS = 64;
 
 const WORD_RUN = /[\w.-]+/g;
@@ -43,8 +43,8 @@ export function redactMember(name: string, value: unknown): unknown {
 
 /** Cuts a long text at the end of a word, because half a secret would no longer be recognised as a secret. */
 function shortened(text: string): string {
-  if (text.length <= MOST_CHARACTERS) return text;
-  const start = text.slice(0, MOST_CHARACTERS);
+  if (text.length <= MAX_CHARACTERS) return text;
+  const start = text.slice(0, MAX_CHARACTERS);
   const end = Math.max(start.lastIndexOf(' '), start.lastIndexOf('\n'));
   return `${start.slice(0, Math.max(end, 0))} … (${text.length} characters)`;
 }

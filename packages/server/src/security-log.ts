@@ -37,7 +37,7 @@ const PER_SECOND = 0.1;
 /** The limit on lines of one kind for all addresses together. */
 const KIND_AT_ONCE = 100;
 const KIND_PER_SECOND = 5;
-const MOST_SOURCES = 10_000;
+const MAX_SOURCES = 10_000;
 const FLUSH_MS = 60_000;
 const MAX_TEXT = 200;
 
@@ -109,7 +109,7 @@ export class SecurityLog {
     if (!source) {
       source = { kind, address, bucket: new Bucket(PER_SECOND, AT_ONCE), leftOut: 0 };
       this.#sources.set(name, source);
-      if (this.#sources.size > MOST_SOURCES) this.#forgetFirst();
+      if (this.#sources.size > MAX_SOURCES) this.#forgetFirst();
     }
     return source;
   }

@@ -4,14 +4,17 @@ import { LruMap } from '@tidemark/core/engine';
 import { withHiddenRevisions } from './hiding/revisions.ts';
 import type { Secret } from './hiding/secret.ts';
 
-const MOST_VIEWS = 1_000;
+const MAX_VIEWS = 1_000;
 
 export class Views {
   readonly #store: Store;
   readonly #secret: Secret | null;
-  readonly #views = new LruMap<string, Store>(MOST_VIEWS);
+  readonly #views = new LruMap<string, Store>(MAX_VIEWS);
 
-  /** `secret` is `null` if there are no tenants from whom the activity of others must be hidden. */
+  /**
+   * `secret` is `null` if the server has no auth, because then there are no tenants to hide the activity of others
+   * from.
+   */
   constructor(store: Store, secret: Secret | null) {
     this.#store = store;
     this.#secret = secret;

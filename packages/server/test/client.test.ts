@@ -91,6 +91,14 @@ describe('the client', () => {
     expect(limits).toEqual([200]);
   });
 
+  it('does not limit how late a reader begins with a stream', async () => {
+    const { client } = await startServer();
+    const { id } = await client.artifacts.putText('receipt');
+    const chunks = (await client.artifacts.getStream(id, { timeoutMs: 100 }))!;
+    await new Promise((resolve) => setTimeout(resolve, 900));
+    expect(Buffer.concat(await Array.fromAsync(chunks)).toString()).toBe('receipt');
+  });
+
   it('ends on abort: unknown for a write, aborted for a read', async () => {
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
@@ -130,10 +138,13 @@ describe('the client', () => {
       ...{ code: 'INVALID_ARGUMENT', retryable: false, outcome: 'rejected' },
       ...{ detail: 'requestId must be one of tenant', field: 'requestId' },
     };
-    const as01: typeof fetch = async (target, init) =>
-      init?.method === 'DELETE' && String(target).includes('requestId=')
-        ? Response.json(problem, { status: 400 })
-        : fetch(target, init);
+    const as01: typeof fetch = async (target, init) => {
+      const isDelete = init?.method === 'DELETE' && String(target).includes('requestId=');
+      if (isDelete) return Response.json(problem, { status: 400 });
+      if (!String(target).endsWith('/v1/info')) return fetch(target, init);
+      const { wireVersion: _, ...info } = (await (await fetch(target, init)).json()) as { wireVersion?: number };
+      return Response.json(info);
+    };
     const client = await httpStore({ url, fetch: as01 });
     onTestFinished(() => client.close());
     await client.agents.saveMemoryState('key', { a: 1 });

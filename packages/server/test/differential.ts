@@ -5,7 +5,7 @@ import { createServer, type TidemarkServer } from '../src/index.ts';
 import { type Filled, fill } from './filled-store.ts';
 
 /** Live reads end after this many items, or after this long without one. */
-const MOST_ITEMS = 10;
+const MAX_ITEMS = 10;
 const QUIET_MS = 60;
 /** How long to wait for an item that the other store has returned. Long, because pages are late on a busy machine. */
 const PATIENCE_MS = 15_000;
@@ -150,7 +150,7 @@ async function firstOf(items: AsyncIterable<unknown>, atLeast: number): Promise<
     });
     const next = await Promise.race([iterator.next(), quiet]).finally(() => clearTimeout(timer));
     if (next !== 'quiet' && !next.done) found.push(next.value);
-    if (next === 'quiet' || next.done || found.length === MOST_ITEMS) {
+    if (next === 'quiet' || next.done || found.length === MAX_ITEMS) {
       iterator.return?.().catch(() => {});
       return found;
     }

@@ -97,7 +97,7 @@ describe('work in progress', () => {
 });
 
 describe('readers of topics', () => {
-  it('are woken in turn, so that a few readers of one tenant do not wait for thousands of another', async () => {
+  it('are woken tenant by tenant, so that a few readers of one tenant do not wait for thousands of another', async () => {
     const fanout = new Fanout();
     let greedy = 0;
     const waiters = Array.from({ length: 5_000 }, () => ({ wake: () => void greedy++ }));

@@ -58,6 +58,14 @@ describe('ids in paths (GEN-5)', () => {
 });
 
 describe('conditions', () => {
+  it('are refused when they are null, instead of writing unconditionally', async () => {
+    const { url, store } = await startServer();
+    await store.agents.saveMemoryState('m', { n: 1 });
+    const answer = await send(`${url}/v1/memory/m`, 'PUT', { state: { n: 2 }, expectedVersion: null });
+    expect(await answer.json()).toMatchObject({ code: 'INVALID_ARGUMENT', field: 'expectedVersion' });
+    expect(await store.agents.loadMemoryState('m')).toEqual({ n: 1 });
+  });
+
   it('If-Match on an append is the expected sequence', async () => {
     const { url } = await startServer();
     const path = `${url}/v1/runs/r/events`;

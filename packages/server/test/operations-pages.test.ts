@@ -26,7 +26,8 @@ beforeAll(async () => {
     const operator = await keys.create({ name: 'metrics', tenantId: null, scopes: ['metrics:read'] }, { by: 'a test' });
     const tenant = await keys.create({ name: 'reader', tenantId: 'acme', scopes: ['read'] }, { by: 'a test' });
     const page = async () => (await get('/metrics', operator.key)).text();
-    // An alert, a security event and a refusal by a limit: their metrics appear with the first one.
+    // Causes an alert, a security event and a refusal by a limit, because these metrics appear only after the first
+    // occurrence.
     const run = store.runs.handle('order-42');
     await run.append('RunStarted');
     await run.append('RunResumed');
@@ -112,7 +113,7 @@ describe('the alert rules', () => {
     expect(anchors).toContain(anchor);
   });
 
-  it('are those of the page', () => {
+  it('are the metrics of the page', () => {
     const listed = [...read('operations/monitoring.md').matchAll(/^\| `(Tidemark\w+)` .* \| (\w+) \|$/gm)];
     const severities = parts.map(({ name, rule }) => [name, /severity: (\w+)/.exec(rule)?.[1]]);
     expect(listed.map(([, name, severity]) => [name, severity])).toEqual(severities);

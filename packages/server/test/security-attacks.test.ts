@@ -127,7 +127,7 @@ describe('slow sockets', () => {
 });
 
 describe('polluted objects', () => {
-  it('change nothing, whatever operation they are sent to', { timeout: LIMIT_MS }, async () => {
+  it('change nothing in any operation', { timeout: LIMIT_MS }, async () => {
     const { url, store } = await startServer();
     const names = new Proxy(
       {},

@@ -167,7 +167,7 @@ function timesSlower(compare: (one: Uint8Array, other: Uint8Array) => boolean): 
 }
 
 describe('limits of a caller', () => {
-  it('limit its rate and concurrency, and not those of other callers', async () => {
+  it('limit its own rate and concurrency, and not the rate of other callers', async () => {
     const limits = { requestsPerSecond: 10, waitsAtATime: 4, streamsAtATime: 1 };
     const { url, keyFor } = await startSecured({ limits });
     const [first, second, third] = [await keyFor(), await keyFor(), await keyFor()];

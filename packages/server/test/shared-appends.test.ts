@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { runEvent, startServer } from './running.ts';
 
 interface Sent {
-  /** The number of events; 1 for a request of its own. */
+  /** The number of events in the request; 1 if an event has its own request. */
   events: number;
   bytes: number;
   type: string;
@@ -89,7 +89,7 @@ describe('appends that wait at the same time', () => {
     for (const error of errorsOf(results)) expect(isTidemarkError(error)).toBe(true);
   });
 
-  it('have requests of their own if they have options or are large', async () => {
+  it('have their own requests if they have options or are large', async () => {
     const { client, sent } = await startRecorded();
     await client.runs.appendEvent(runEvent('r', 'first'));
     sent.length = 0;
@@ -119,7 +119,7 @@ describe('appends that wait at the same time', () => {
 });
 
 describe('a lone append', () => {
-  it('is sent at once, as a request of its own', async () => {
+  it('is sent at once, in its own request', async () => {
     const { client, sent } = await startRecorded();
     for (const key of ['a', 'b', 'c']) await client.runs.appendEvent(runEvent('r', key));
     expect(sent.map(({ type, events }) => [type, events])).toEqual(Array(3).fill(['application/json', 1]));
@@ -181,6 +181,28 @@ describe('a shared request whose answer is lost', () => {
     expect(errorsOf(results)).toMatchObject(
       [2, 3].map((n) => ({ code: 'OUTCOME_UNKNOWN', write: { args: [{ runId: `run-${n}` }] } })),
     );
+  });
+
+  it('leaves the other outcomes unknown if the connection breaks midway', async () => {
+    const { store, results } = await settled(async (init, send) => {
+      const answer = await send();
+      if (!isShared(init)) return answer;
+      const [first] = (await answer.text()).split('\n');
+      let isSent = false;
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (isSent) controller.error(new TypeError('terminated'));
+          else controller.enqueue(new TextEncoder().encode(`${first}\n`));
+          isSent = true;
+        },
+      });
+      return new Response(body, { status: 200, headers: { 'content-type': 'application/x-ndjson' } });
+    });
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected']);
+    expect(errorsOf(results)).toMatchObject(
+      [1, 2, 3].map((n) => ({ code: 'OUTCOME_UNKNOWN', write: { args: [{ runId: `run-${n}` }] } })),
+    );
+    expect(await store.runs.headSeq('run-3')).toBe(1);
   });
 
   it('gives every caller the error of a refused request', async () => {

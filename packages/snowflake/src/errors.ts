@@ -1,4 +1,4 @@
-/** Translates refusals of Snowflake into errors that say what to change. */
+/** Translates refusals of Snowflake into errors that name the remedy. */
 import { TidemarkError } from '@tidemark/core';
 import type { Account } from './options.ts';
 

@@ -54,7 +54,7 @@ interface Plan {
 }
 
 const PREFIX_BYTES = 2;
-/** The most bytes of a file in a stage, which is in memory while it is written. */
+/** The maximum size of a file in a stage, in bytes. The file is in memory while it is written. */
 const STAGED_BYTES = 64 * 1024 * 1024;
 
 export class Loader {
@@ -75,7 +75,7 @@ export class Loader {
   }
 
   /**
-   * Loads an event that was given up on. Its version is lower than that of any page, so that it never replaces newer
+   * Loads an event that was given up on. Its version is lower than the version of any page, so it never replaces newer
    * rows and stays hidden if its run was removed since.
    */
   async loadAgain(event: RunEventRecord, life: number): Promise<void> {
@@ -105,8 +105,8 @@ export class Loader {
       }
       const { notice } = item;
       version = this.#options.versions.next(delivery);
-      // An archived run is no longer in the store, but its history is what analysts look for. A quarantined run stays
-      // as it was before the damage, and a released one continues with its events.
+      // These notices change nothing. Analysts still need the history of an archived run. A quarantined run stays as it
+      // was before the damage, and continues when it is released.
       if (notice.kind === 'deleted' || notice.kind === 'restored') remove(plan, notice, version);
       if (notice.kind === 'redacted' && notice.runSeq !== undefined) {
         const { runSeq } = notice;
@@ -137,8 +137,8 @@ export class Loader {
   }
 
   /**
-   * Stores events with one statement. If Snowflake refuses a value in them, finds the event by halving: the others are
-   * stored, and that one becomes a dead letter.
+   * Stores events with one statement. If Snowflake refuses a value in them, halves the list until it has found the
+   * event: the others are stored, and that event becomes a dead letter.
    */
   async #merge(rows: readonly Row[], delivery: PageDelivery): Promise<void> {
     const { api, schemaName, pageBytes, stage, onLoaded } = this.#options;
@@ -179,7 +179,7 @@ export class Loader {
 
 type RunLife = Pick<RunNotice, 'tenantId' | 'runId' | 'life'>;
 
-/** Hides a run in Snowflake, and drops what the page has of it so far. */
+/** Hides a run in Snowflake, and drops its events from the page so far. */
 function remove(plan: Plan, { tenantId, runId, life }: RunLife, version: number): void {
   const isOfRun = (run: RunLife) => run.tenantId === tenantId && run.runId === runId && run.life === life;
   for (const [key, load] of plan.loads) if (isOfRun({ ...load.event, life: load.life })) plan.loads.delete(key);

@@ -35,11 +35,11 @@ export interface SnowflakeAccount {
 
 /** A stage through which large pages are loaded. */
 export interface SnowflakeStage {
-  /** The name of the stage in Snowflake, such as `ANALYTICS.TIDEMARK.PAGES`. Its URL is that of `target`. */
+  /** The name of the stage in Snowflake, such as `ANALYTICS.TIDEMARK.PAGES`. It must have the URL of `target`. */
   name: string;
   /** The bucket behind the stage, such as `s3Target('s3://acme-lake/pages')`. */
   target: ArchiveTarget;
-  /** The number of events in a page from which on the stage is used. Default 1 000. */
+  /** The minimum number of events in a page for which the stage is used. Default 1 000. */
   fromEvents?: number;
 }
 
@@ -49,11 +49,14 @@ export interface SnowflakeSinkOptions extends SnowflakeAccount {
   store: Store;
   /** A name of 1 to 100 characters from `A–Z a–z 0–9 _ -`. Processes with the same name share the work. Default `snowflake`. */
   name?: string;
-  /** Number of shards, each with one writer. Fixed at first use. Default 1, because Snowflake runs merges in turn. */
+  /**
+   * Number of shards, each with one writer. Fixed at first use. Default 1, because Snowflake runs merges one after the
+   * other.
+   */
   shards?: number;
   /** The number of items that are read at once: 1 to 10 000, default 5 000. */
   pageSize?: number;
-  /** The most bytes of events in one statement. Default 4 MiB. */
+  /** The maximum size of the events in one statement, in bytes. Default 4 MiB. */
   pageBytes?: number;
   /** How long a process may be unresponsive before others take over its shards. Default 15 s. */
   lease?: Duration;
@@ -70,7 +73,7 @@ export interface SnowflakeSinkOptions extends SnowflakeAccount {
 export interface Account {
   endpoint: string;
   keys: KeyPair;
-  /** The names of database and schema, and both joined. */
+  /** The names of the database and the schema, and their joined name. */
   database: string;
   schema: string;
   schemaName: string;

@@ -35,13 +35,13 @@ interface Answer {
 /** The code of a token that is invalid or expired. */
 const INVALID_TOKEN = /^39014[0-9]$|^390318$/;
 const FIRST_DELAY_MS = 100;
-const LONGEST_DELAY_MS = 5_000;
+const MAX_DELAY_MS = 5_000;
 /** Snowflake asks for a name of the client. */
 const USER_AGENT = 'tidemark-snowflake/0.1';
 
 export class SqlApi {
   readonly #account: Account;
-  /** Requests that were retried since the start. */
+  /** The number of requests retried since the start. */
   retries = 0;
 
   constructor(account: Account) {
@@ -88,7 +88,7 @@ export class SqlApi {
         this.retries++;
         if (!isRunning) path = `/api/v2/statements?requestId=${requestId}&retry=true`;
       }
-      // The time for a statement that runs is limited by Snowflake.
+      // Snowflake itself limits the time of a running statement.
       if (isLate() && !(isRunning && Date.now() < until + statementTimeoutMs))
         throw new TidemarkError(
           'UNAVAILABLE',
@@ -128,7 +128,7 @@ function bindingOf(value: Bind): { type: string; value: string } {
   return { type: typeof value === 'number' ? 'FIXED' : 'TEXT', value: String(value) };
 }
 
-/** Parses a reply. The bodies of gateways in between are not always JSON; those of results always are. */
+/** Parses a reply. Gateways in between may send bodies that are not JSON. Results are always JSON. */
 function parseReply(text: string, mustParse: boolean): Reply {
   try {
     return JSON.parse(text) as Reply;
@@ -144,7 +144,7 @@ function resultOf({ resultSetMetaData, data }: Reply): StatementResult {
   return { columns: (resultSetMetaData?.rowType ?? []).map(({ name }) => name), rows: data ?? [] };
 }
 
-/** Whether a later request can succeed. 408 is not among them: it reports that the statement took too long. */
+/** Whether a later request can succeed. 408 is excluded, because it reports that the statement took too long. */
 function isTransient(status: number): boolean {
   return status === 429 || status >= 500;
 }
@@ -155,7 +155,7 @@ function retryAfterOf(response: Response): number | null {
 }
 
 function delayAfter(attempts: number): number {
-  const longest = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempts - 1, 10));
+  const longest = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempts - 1, 10));
   return longest * (0.5 + Math.random() / 2);
 }
 

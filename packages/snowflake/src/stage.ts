@@ -4,7 +4,7 @@ import { checkStageName, type SnowflakeStage } from './options.ts';
 import type { SqlApi } from './sql-api.ts';
 import { clearInbox, copyPage, mergeInbox, type TimeRange } from './statements.ts';
 
-/** Files and rows that are older than this were left by a process that was killed. */
+/** Files and rows that are older than this were left behind by a killed process. */
 const LEFT_AFTER_MS = 24 * 60 * 60 * 1_000;
 const PREFIX = 'page-';
 

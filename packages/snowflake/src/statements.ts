@@ -1,6 +1,6 @@
 /**
- * The statements that change the tables of a sink. Each can be run again, late, or twice at once: a row has the version
- * of the operation that wrote it, a higher version wins, and a removal hides only rows with a lower version.
+ * The statements that change the tables of a sink. Each statement may run again, late, or twice at once: a row has the
+ * version of the operation that wrote it, a higher version wins, and a removal hides only rows with a lower version.
  */
 import { type Column, columnSource, KEY_COLUMNS, LOADED_COLUMNS, PAYLOAD_COLUMNS } from './schema/columns.ts';
 import type { Bind } from './sql-api.ts';
@@ -10,7 +10,7 @@ export interface Statement {
   binds: Bind[];
 }
 
-/** The times of the events of a page. An event keeps its time, so the merge looks only at rows of that range. */
+/** The times of the events of a page. An event keeps its time, so the merge only examines rows in that range. */
 export interface TimeRange {
   fromMs: number;
   toMs: number;
@@ -68,7 +68,9 @@ export function clearInbox(schemaName: string, file: string): Statement {
   return { text: `DELETE FROM ${schemaName}.PAGE_INBOX WHERE NAME = ?::VARCHAR`, binds: [file] };
 }
 
-/** Hides what was loaded of runs before an operation, whatever statement loads it and when. */
+/**
+ * Hides the rows of runs that were loaded before an operation, including rows that a late statement loads afterwards.
+ */
 export function noteRemovals(schemaName: string, page: string): Statement {
   return {
     text: `MERGE INTO ${schemaName}.RUN_REMOVALS AS T USING (
@@ -110,8 +112,8 @@ export function purgeRemoved(schemaName: string): Statement {
 }
 
 /**
- * Deletes the rows that statements of processes that have lost their shard wrote late: those that a removal of the last
- * day hides, older versions of events that were loaded in the last day, and pages that killed processes left.
+ * Deletes rows that processes wrote after they had lost their shard: rows that a removal of the last day hides, older
+ * versions of events that were loaded in the last day, and pages left behind by killed processes.
  */
 export function purge(schemaName: string): Statement[] {
   const others = [

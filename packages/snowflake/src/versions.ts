@@ -30,8 +30,8 @@ export class Versions {
 }
 
 /**
- * Returns the versions of a subscription. Its base is settled when its name is first used: above all versions in the
- * tables, which an earlier subscription of another name may have filled.
+ * Returns the versions of a subscription. Its base is chosen when its name is first used. The base is above all
+ * versions in the tables, because a subscription with another name may have filled them.
  */
 export async function settledVersions(kv: KvStore, name: string, api: SqlApi, schemaName: string): Promise<Versions> {
   const key = `tidemark.snowflake.${name}`;

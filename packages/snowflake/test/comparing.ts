@@ -41,7 +41,7 @@ export async function foldedRuns(store: Store, runs: readonly RunLife[]): Promis
   return shown;
 }
 
-/** Reads what the views show, of the runs that meet a condition. */
+/** Reads the rows of the views for the runs that meet a condition. */
 export async function viewed({ query, schemaName }: Views, where = 'TRUE'): Promise<Shown> {
   const shown: Shown = { events: new Map(), runs: new Map(), steps: new Map() };
   for (const row of await query(`SELECT TENANT_ID, RUN_ID, LIFE, RUN_SEQ, EVENT_ID, EVENT_TYPE, ${msOf('EMITTED_AT')},

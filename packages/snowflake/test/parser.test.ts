@@ -51,6 +51,6 @@ test.each(['MERGE INTO A USING B ON A.X = B.X WHEN MATCHD THEN DELETE', 'SELECT 
   },
 );
 
-test('the parser says when it does not know a statement', () => {
+test('the parser reports statements that it does not know', () => {
   expect(UNKNOWN).toContain(kindsOf('CREATE TABEL X (A INT)')[0]);
 });

@@ -39,7 +39,7 @@ test('accepts an encrypted key, and renews a token that was revoked', async () =
   expect(fake.seen.refusedTokens).toBe(1);
 });
 
-test('names what to compare when the key is not the one of the user', async () => {
+test('names the fingerprint to compare when the key does not belong to the user', async () => {
   const { account } = await startFake();
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
   const failing = apiOf({ ...account, key: privateKey }).run(COUNT);

@@ -4,7 +4,7 @@
  */
 import { TidemarkError } from '@tidemark/core';
 import type { ArtifactEngine } from '@tidemark/core/engine';
-import { findBlob, unnamedBlobs } from './artifacts/blob-rows.ts';
+import { findBlob, unreferencedBlobs } from './artifacts/blob-rows.ts';
 import { stageLarge } from './artifacts/large.ts';
 import type { LargeBlobs } from './artifacts/large-blobs.ts';
 import { sqlReferences } from './artifacts/references.ts';
@@ -60,7 +60,7 @@ export function sqlArtifacts(db: SqlDatabase, largeBlobs?: LargeBlobs): Artifact
 
     async sweep(only, now, graceMs, call) {
       const swept = { references: await removeExpired(only, now, call), blobs: 0, bytes: 0 };
-      for await (const { tenantId, sha256, sizeBytes } of unnamedBlobs(db, only, graceMs, call)) {
+      for await (const { tenantId, sha256, sizeBytes } of unreferencedBlobs(db, only, graceMs, call)) {
         if (!(await removeBytes(db, largeBlobs, { tenantId, sha256, graceMs }, call))) continue;
         swept.blobs++;
         swept.bytes += sizeBytes;

@@ -3,12 +3,12 @@
  * lock for long.
  */
 
-const LARGEST_BATCH = 128;
+const MAX_BATCH = 128;
 
 /** Yields batches of 128, 64, … 2, 1 items: any number of rows needs few distinct statements. */
 export function* batchesOf<T>(items: readonly T[]): Generator<readonly T[]> {
   let from = 0;
-  for (let size = LARGEST_BATCH; size >= 1; size /= 2) {
+  for (let size = MAX_BATCH; size >= 1; size /= 2) {
     for (; items.length - from >= size; from += size) yield items.slice(from, from + size);
   }
 }

@@ -44,7 +44,7 @@ describe('bytes in tables', () => {
     expect(await store.artifacts.get(id)).toEqual(bytes);
   });
 
-  it('are stored once, however often they are put', async () => {
+  it('are stored once, even if they are put several times', async () => {
     const bytes = new Uint8Array(MEBIBYTE).fill(7);
     for (const sessionId of ['one', 'two', 'three']) await store.artifacts.putBytes(bytes, { scope: { sessionId } });
     expect([count('artifacts'), count('artifact_blobs'), count('artifact_chunks')]).toEqual([3, 1, 4]);

@@ -225,7 +225,7 @@ describe('a damaged artifact', () => {
   });
 });
 
-it('the checksums of bindings are those of earlier versions', async () => {
+it('the checksums of bindings equal those of earlier versions', async () => {
   const session = { routerSessionId: 'session' };
   const ids = { traceId: 'trace', contextId: 'context', agentUrl: 'https://worker.example' };
   await store.agents.saveRemoteBinding({ ...ids, taskId: 'a' });

@@ -133,7 +133,7 @@ describe('request ids', () => {
     expect(kept()).toBe(0);
   });
 
-  it('are erased with the records of their tenant, and those of other tenants are not', async () => {
+  it('are erased with the records of their tenant, and other tenants keep theirs', async () => {
     for (const tenantId of ['gone', 'kept']) {
       const { kv } = store.forTenant(tenantId);
       for (const key of ['a', 'b']) await kv.put(key, { n: 1 }, { requestId: 'r' });

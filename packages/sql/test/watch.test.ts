@@ -12,7 +12,7 @@ eachTest((opened, first) => {
   store = first;
 });
 
-it('sees another process’s change after a change of its own that it had compared before it was reported', async () => {
+it('sees another process’s change after its own change was found by comparing before it was reported', async () => {
   const other = openTestStore(file);
   onTestFinished(() => other.close());
   const signals = new Signals();
@@ -33,7 +33,7 @@ it('sees another process’s change after a change of its own that it had compar
   })();
   await expect.poll(() => signals.awaited).toBe(true);
   const { revision } = (await store.kv.get('own'))!;
-  // The write was committed before the watcher compared, but its process reports it only now.
+  // The write was committed before the watcher compared revisions, but this process reports it only now.
   const made = { tenantId: 'default', key: 'elsewhere', record: null, expiresAt: null };
   watcher.push({ ...made, tenantId: 'another', type: 'put', revision });
   await other.kv.put('theirs', { a: 1 });

@@ -9,10 +9,10 @@ import { blobFile, isMissing } from './blobs.ts';
 import { DatabaseSync } from './node-sqlite.ts';
 
 /** A file that is erased and stored again during the copy may be missing more than once. */
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 
 const LARGE = "SELECT tenant_id, sha256 FROM artifact_blobs WHERE place = 'directory'";
-const NAMED = 'SELECT 1 FROM artifacts WHERE tenant_id = ? AND sha256 = ? LIMIT 1';
+const REFERENCED = 'SELECT 1 FROM artifacts WHERE tenant_id = ? AND sha256 = ? LIMIT 1';
 
 interface Blob {
   tenant_id: string;
@@ -28,10 +28,11 @@ interface StoreFiles {
 export async function copyArtifacts(from: StoreFiles, to: StoreFiles): Promise<void> {
   const [source, copy] = [new DatabaseSync(from.database, { readOnly: true }), new DatabaseSync(to.database)];
   try {
-    const isNamed = ({ tenant_id, sha256 }: Blob) => source.prepare(NAMED).get(tenant_id, sha256) !== undefined;
+    const isReferenced = ({ tenant_id, sha256 }: Blob) =>
+      source.prepare(REFERENCED).get(tenant_id, sha256) !== undefined;
     for (const blob of copy.prepare(LARGE).all() as unknown as Blob[]) {
       const files = [from, to].map(({ directory }) => blobFile(directory, blob.tenant_id, blob.sha256));
-      if (!(await copyIfNamed(files[0]!, files[1]!, () => isNamed(blob)))) drop(copy, blob);
+      if (!(await copyIfReferenced(files[0]!, files[1]!, () => isReferenced(blob)))) drop(copy, blob);
     }
   } finally {
     source.close();
@@ -43,9 +44,9 @@ export async function copyArtifacts(from: StoreFiles, to: StoreFiles): Promise<v
  * Copies a file. Returns false when it is missing and no longer referenced. If a missing file is still referenced, it
  * was already missing in the store.
  */
-async function copyIfNamed(from: string, to: string, isNamed: () => boolean): Promise<boolean> {
+async function copyIfReferenced(from: string, to: string, isReferenced: () => boolean): Promise<boolean> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
-  for (let tries = 1; tries <= MOST_TRIES; tries++) {
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
     try {
       await copyFile(from, to);
       // A copy inherits the permissions of the original, which may be too open if an older version created it.
@@ -53,7 +54,7 @@ async function copyIfNamed(from: string, to: string, isNamed: () => boolean): Pr
       return true;
     } catch (error) {
       if (!isMissing(error)) throw error;
-      if (!isNamed()) return false;
+      if (!isReferenced()) return false;
     }
   }
   return true;

@@ -33,9 +33,9 @@ export interface CommitListener {
 }
 
 const POLL_MS = 50;
-const LONGEST_TURN_MS = 1.5;
+const MAX_TURN_MS = 1.5;
 const FIRST_WAIT_MS = 1;
-const LONGEST_WAIT_MS = 8;
+const MAX_WAIT_MS = 8;
 /** How long after another process's write to assume that it wants to write again. */
 const RIVAL_MS = 100;
 /** The longest sleep that lets other processes write: about as long as a commit takes. */
@@ -139,7 +139,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
    * time.
    */
   async #yield(): Promise<void> {
-    if (performance.now() - this.#yieldedAt < LONGEST_TURN_MS) return;
+    if (performance.now() - this.#yieldedAt < MAX_TURN_MS) return;
     await new Promise((resolve) => setImmediate(resolve));
     this.#yieldedAt = performance.now();
   }
@@ -335,7 +335,7 @@ async function retryWhileBusy<T>(call: EngineCall, path: string, attempt: () => 
         throw translateError(error, path);
     }
     await sleep(Math.random() * longest);
-    longest = Math.min(LONGEST_WAIT_MS, longest * 2);
+    longest = Math.min(MAX_WAIT_MS, longest * 2);
   }
 }
 

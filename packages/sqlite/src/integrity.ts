@@ -5,7 +5,7 @@
 import type { DoctorFinding } from '@tidemark/core';
 import { sqliteThread } from './node-sqlite.ts';
 
-const MOST_PROBLEMS = 10;
+const MAX_PROBLEMS = 10;
 
 /** The script of the thread. It opens a read-only connection, as another process would. */
 const THREAD = `
@@ -31,7 +31,7 @@ export async function checkIntegrity(path: string): Promise<DoctorFinding> {
 
 function linesOf(path: string): Promise<string[]> {
   return new Promise((resolve, reject) => {
-    const worker = sqliteThread(THREAD, { path, most: MOST_PROBLEMS });
+    const worker = sqliteThread(THREAD, { path, most: MAX_PROBLEMS });
     worker.once('message', resolve).once('error', reject);
     worker.once('exit', () => reject(new Error('The check of the file stopped')));
   });

@@ -9,7 +9,7 @@ import { startNode } from './programs.ts';
 
 const CHILD = 'packages/sqlite/test/blob-kills-child.ts';
 const LIMIT = { timeout: 300_000 };
-const MOST_STEPS = 60;
+const MAX_STEPS = 60;
 
 function filesIn(path: string): string[] {
   const entries = readdirSync(artifactsDirectory(path), { recursive: true, withFileTypes: true });
@@ -22,7 +22,7 @@ async function atEveryStep(
   prepare: (path: string) => Promise<void>,
   check: (path: string) => Promise<void>,
 ): Promise<number> {
-  for (let step = 1; step <= MOST_STEPS; step++) {
+  for (let step = 1; step <= MAX_STEPS; step++) {
     const path = newPath();
     await prepare(path);
     const { stdout, code, stderr } = await startNode({ script: CHILD }, path, operation, String(step)).ended;
@@ -31,7 +31,7 @@ async function atEveryStep(
     await check(path);
     if (isDone) return step - 1;
   }
-  throw new Error(`The child took more than ${MOST_STEPS} steps`);
+  throw new Error(`The child took more than ${MAX_STEPS} steps`);
 }
 
 async function withStore<T>(path: string, use: (store: Awaited<ReturnType<typeof sqliteStore>>) => Promise<T>) {
@@ -46,7 +46,7 @@ async function withStore<T>(path: string, use: (store: Awaited<ReturnType<typeof
 const put = (path: string, sessionId: string) =>
   withStore(path, async (store) => void (await store.artifacts.putBytes(LARGE, { scope: { sessionId } })));
 
-/** Expects every reference to be readable. Returns the sessions that have one. */
+/** Expects every reference to be readable. Returns the sessions that have a reference. */
 async function expectReadable(path: string): Promise<string[]> {
   return withStore(path, async ({ artifacts }) => {
     const { items } = await artifacts.list();
@@ -55,7 +55,7 @@ async function expectReadable(path: string): Promise<string[]> {
   });
 }
 
-/** Expects storing and erasing to work as before, and to leave nothing behind. */
+/** Expects storing and erasing to work again, and to leave nothing behind. */
 async function expectRepairable(path: string): Promise<void> {
   await put(path, SESSIONS.writer);
   expect(await expectReadable(path)).toContain(SESSIONS.writer);

@@ -163,7 +163,7 @@ describe('a shared commit', () => {
     expect(await stores[0]!.runs.verify('r')).toMatchObject({ ok: true, events: 200 });
   });
 
-  it('stores a key once, whichever store appends it (RUN-4)', async () => {
+  it('stores a key once, even if two stores append it (RUN-4)', async () => {
     const path = newPath();
     const stores = [await openStore(path), await openStore(path)];
     const event = runEvent('r', 'k');

@@ -30,7 +30,7 @@ describe('doctor', () => {
     expect([ok, durability, store.info.durability]).toEqual([true, 'host-crash', 'host-crash']);
   });
 
-  it.each(['NORMAL', 'OFF'])('fails synchronous %s, and says what is lost', (level) => {
+  it.each(['NORMAL', 'OFF'])('fails synchronous %s, and explains what is lost', (level) => {
     const path = newPath();
     const connection = doctored(path, `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${level}`);
     expect(findingOf(path, connection, 'synchronous')).toMatchObject({

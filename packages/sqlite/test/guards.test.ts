@@ -94,7 +94,7 @@ describe('a redaction by hand', () => {
 });
 
 describe('a store with guards', () => {
-  it('recognises duplicates as before, alone and in a batch', async () => {
+  it('still recognises duplicates, alone and in a batch', async () => {
     const { store } = await attacked(false);
     const again = await store.runs.appendEvent(runEvent('r', 'b'));
     expect(again).toMatchObject({ runSeq: 2, idempotent: true, persisted: false });

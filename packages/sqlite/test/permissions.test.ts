@@ -1,4 +1,4 @@
-/** Every file of a store is private to its owner, whatever the umask. The doctor names files that are not. */
+/** Every file of a store is private to its owner, regardless of the umask. The doctor names files that are not. */
 import { chmodSync, globSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';

@@ -93,7 +93,10 @@ export function composeStores(parts: Parts, options: DriverOptions): Store {
   });
 }
 
-/** Returns the clock of all parts, or `process` if one of them uses that of the process, which may be wrong. */
+/**
+ * Returns the clock of all parts. If one part uses the process's clock, returns `process`, because that clock may be
+ * wrong.
+ */
 function clockOf(engines: readonly Engine[]): StoreClock {
   const clocks = engines.map(({ clock }) => clock ?? 'unknown');
   return (['process', 'unknown'] as const).find((clock) => clocks.includes(clock)) ?? 'server';

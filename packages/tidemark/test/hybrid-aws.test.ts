@@ -12,7 +12,7 @@ import { open } from '../src/index.ts';
 const [dynamodb, redis] = [offeredUrl('dynamodb'), offeredUrl('redis')];
 const OPTIONS = { timeoutMs: 20_000 };
 
-/** Returns the URLs of a store of its own. The prefix of Redis is shared, because its keys have the tenant in them. */
+/** Returns the URLs of a new store. The prefix of Redis is shared, because its keys contain the tenant. */
 function newPlaces() {
   const name = `hybrid-${randomUUID()}`;
   return { default: `${dynamodb}&prefix=${name}`, pauses: `${redis}?prefix=${name}` };
@@ -74,7 +74,7 @@ describe.skipIf(!dynamodb || !redis)('DynamoDB and Redis, with the bytes of arti
   });
 });
 
-/** Every handle has a byte store of its own over the same bytes, as another process has. */
+/** Every handle has its own byte store over the same bytes, like another process. */
 async function openUnderTest(): Promise<StoreUnderTest> {
   const places = newPlaces();
   const bytes = new MemoryBytes();

@@ -50,7 +50,7 @@ it.each(SERVERS)(
 );
 
 it.each(SERVERS)(
-  'a process that knows events that %s lost appends after those that another wrote in their place',
+  'a process that knows events that %s has lost appends after the events that another process wrote instead',
   { timeout: 120_000 },
   async (name) => {
     const engine = await damagedEngine(name);

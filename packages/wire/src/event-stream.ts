@@ -1,4 +1,5 @@
 /** Parses server-sent events from a stream of bytes. */
+import { linesOf } from './lines.ts';
 
 export interface ServerEvent {
   /** The last id received so far; `null` before the first. */
@@ -17,35 +18,20 @@ export const END_EVENT = 'end';
 
 /** Yields each event once it is complete. Skips comments and events without data. */
 export async function* eventsOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
-  const decoder = new TextDecoder();
-  let rest = '';
   let id: string | null = null;
-  for await (const chunk of stream) {
-    // The blank line that ends a block may start with the last character of the previous chunk, so the search includes
-    // it.
-    const from = Math.max(0, rest.length - 1);
-    rest += decoder.decode(chunk, { stream: true });
-    let start = 0;
-    for (let end = rest.indexOf('\n\n', from); end >= 0; end = rest.indexOf('\n\n', start)) {
-      const event = parseBlock(rest.slice(start, end), id);
-      start = end + 2;
-      id = event.id;
-      if (event.data !== '') yield event;
+  let event = 'message';
+  let data: string[] = [];
+  for await (const line of linesOf(stream)) {
+    const [, name, value] = /^(\w*):? ?(.*)/s.exec(line)!;
+    if (name === 'id') id = value!;
+    else if (name === 'event') event = value!;
+    else if (name === 'data') data.push(value!);
+    else if (line === '') {
+      if (data.length > 0) yield { id, event, data: data.join('\n') };
+      event = 'message';
+      data = [];
     }
-    rest = rest.slice(start);
   }
-}
-
-function parseBlock(block: string, lastId: string | null): ServerEvent {
-  const event: ServerEvent = { id: lastId, event: 'message', data: '' };
-  for (const line of block.split('\n')) {
-    const colon = line.indexOf(':');
-    const value = line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
-    if (line.startsWith('id:')) event.id = value;
-    else if (line.startsWith('event:')) event.event = value;
-    else if (line.startsWith('data:')) event.data += event.data === '' ? value : `\n${value}`;
-  }
-  return event;
 }
 
 /** The reader's cursor in each topic of a stream. Topics and cursors are percent-encoded text. */

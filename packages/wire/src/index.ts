@@ -16,6 +16,7 @@ export {
   type ServerEvent,
 } from './event-stream.ts';
 export { filterToWire, type WireFilter } from './filters.ts';
+export { checkLabelTexts } from './labels.ts';
 export { jsonLinesOf, linesOf } from './lines.ts';
 export {
   EVENT_STREAM,
@@ -36,7 +37,7 @@ export {
   STATUS_OF,
 } from './problems.ts';
 export { type Parameters, queryOf } from './query.ts';
-export { renamedIn, toOldNames, WIRE_VERSION } from './renamed.ts';
+export { refuseOldNames, renamedIn, toOldNames, WIRE_VERSION } from './renamed.ts';
 export type { RouteName } from './routes/index.ts';
 export { decodeSegment, encodeSegment, idOfSegment, segmentOf } from './segments.ts';
 export {
@@ -54,6 +55,7 @@ export {
   changeOfWire,
   entryOfWire,
   fieldsToWire,
+  operationsToWire,
   recordOfWire,
   valueToWire,
   type WireBytes,

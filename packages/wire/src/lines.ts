@@ -1,24 +1,19 @@
 /** Splits a stream of bytes into lines. */
 
-/** Yields each non-empty line once it is complete. */
+/** Yields each line once it is complete. A last line without a newline is a line too. */
 export async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string, undefined> {
   const decoder = new TextDecoder();
-  let rest: string[] = [];
+  let rest = '';
   for await (const chunk of stream) {
-    const pieces = decoder.decode(chunk, { stream: true }).split('\n');
-    const last = pieces.pop()!;
-    for (const piece of pieces) {
-      const line = rest.join('') + piece;
-      rest = [];
-      if (line !== '') yield line;
-    }
-    rest.push(last);
+    const lines = decoder.decode(chunk, { stream: true }).split('\n');
+    lines[0] = rest + lines[0];
+    rest = lines.pop()!;
+    yield* lines;
   }
-  const line = rest.join('');
-  if (line !== '') yield line;
+  if (rest !== '') yield rest;
 }
 
-/** Yields the parsed JSON value of each line. */
+/** Yields the parsed JSON value of each line that is not empty. */
 export async function* jsonLinesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
-  for await (const line of linesOf(stream)) yield JSON.parse(line);
+  for await (const line of linesOf(stream)) if (line !== '') yield JSON.parse(line);
 }

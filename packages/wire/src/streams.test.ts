@@ -17,11 +17,11 @@ function inPieces(text: string, size: number): ReadableStream<Uint8Array> {
 
 describe('server-sent events', () => {
   const TEXT =
-    ': beat\n\nid: 7\nevent: run.event\ndata: {"a":"ü"}\n\nevent: end\ndata: {}\n\ndata:a\ndata:b\n\nid: 9\n\n';
+    ': beat\n\nid: 7\nevent: run.event\ndata: {"a":"ü\u2028"}\n\nevent: end\ndata: {}\n\ndata:a\ndata:b\n\nid: 9\n\n';
 
   it.each([1, 2, 3, 7, 1_000])('are read from chunks of %i bytes and keep the last id', async (size) => {
     expect(await Array.fromAsync(eventsOf(chunksOf(inPieces(TEXT, size))))).toEqual([
-      { id: '7', event: 'run.event', data: '{"a":"ü"}' },
+      { id: '7', event: 'run.event', data: '{"a":"ü\u2028"}' },
       { id: '7', event: 'end', data: '{}' },
       { id: '7', event: 'message', data: 'a\nb' },
     ]);

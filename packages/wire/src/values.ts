@@ -1,6 +1,5 @@
 /** Bytes of records in JSON (KV-1): `{ "text": … }` if they are valid UTF-8, otherwise `{ "base64": … }`. */
 import {
-  checkId,
   checkObject,
   invalidArgument,
   type KvChange,
@@ -78,20 +77,24 @@ export function base64Of(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** Encodes fields. With `nulls`, `null` is allowed and means that the field is removed, or that it must be absent. */
-export function fieldsToWire(
-  fields: unknown,
-  name: string,
-  maxBytes: number,
-  options: { nulls: boolean },
-): Record<string, WireBytes | null> {
+/** Encodes fields. `null` means that the field is removed, or that it must be absent. */
+export function fieldsToWire(fields: unknown, name: string, maxBytes: number): Record<string, WireBytes | null> {
   const wire = Object.create(null) as Record<string, WireBytes | null>;
-  for (const [field, value] of Object.entries(checkObject(fields, name))) {
-    checkId(field, `${name} (field name)`);
-    const removes = value === null && options.nulls;
-    wire[field] = removes ? null : valueToWire(value, `${name}.${field}`, maxBytes);
-  }
+  for (const [field, value] of Object.entries(checkObject(fields, name)))
+    wire[field] = value === null ? null : valueToWire(value, `${name}.${field}`, maxBytes);
   return wire;
+}
+
+/** Encodes the operations of a batch. */
+export function operationsToWire(operations: unknown, name: string, maxBytes: number): unknown {
+  if (!Array.isArray(operations)) return operations;
+  return operations.map((operation, at) => {
+    const place = `${name}[${at}]`;
+    const { fields, expected, ...rest } = checkObject(operation, place);
+    const toWire = (given: unknown, member: string) =>
+      given === undefined ? undefined : fieldsToWire(given, `${place}.${member}`, maxBytes);
+    return { ...rest, fields: toWire(fields, 'fields'), expected: toWire(expected, 'expected') };
+  });
 }
 
 export function recordOfWire({ fields, ...record }: WireRecord): KvRecord {

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for programs that call the synchronous methods."""
+"""An event loop in its own thread, for programs that call the synchronous methods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Background:
         return asyncio.run_coroutine_threadsafe(work, self._started()).result()
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
-        """Yields the items of an asynchronous iterator, each when it is asked for."""
+        """Yields the items of an asynchronous iterator on demand."""
         while True:
             try:
                 yield self.run(_next(items))

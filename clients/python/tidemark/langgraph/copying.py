@@ -6,29 +6,26 @@ import dataclasses
 
 from ..kv import Kv
 from ..state_store import StoreInfo
-from .history import StoredCheckpoint, read_checkpoint, read_history, read_namespaces
-from .layout import BLOBS, Branch, encode_checkpoint, encode_write
+from .history import read_namespaces
+from .layout import BLOBS, CHECKPOINTS, Branch, decode_checkpoint, encode_checkpoint, is_blob_field
 
 
 async def copy_thread(kv: Kv, source: str, target: str, info: StoreInfo) -> None:
-    """Copies every branch, oldest checkpoints first, so that no copied checkpoint lacks its parent."""
+    """Copies every branch: blobs first, and then checkpoints from the oldest on, so that none lacks its parent."""
     for branch in await read_namespaces(kv, source):
         copy = Branch(target, branch.namespace)
-        ids = [stored.record.id async for stored in read_history(kv, branch)]
-        start, new_start = branch.prefix(BLOBS), copy.prefix(BLOBS)
-        async for key, record in kv.scan(start):
-            await kv.put(new_start + key[len(start) :], record.fields, sealed=info.encrypts)
-        for id in reversed(ids):
-            stored = await read_checkpoint(kv, branch, id)
-            if stored is not None:
-                await _put_copy(kv, stored, copy, info)
+        for root in (BLOBS, CHECKPOINTS):
+            start, new_start = branch.prefix(root), copy.prefix(root)
+            async for key, record in kv.scan(start):
+                fields = _copied(record.fields, copy, info) if key.endswith(".c") and root == CHECKPOINTS else record.fields
+                if fields:
+                    await kv.put(new_start + key[len(start) :], fields, sealed=info.encrypts)
 
 
-async def _put_copy(kv: Kv, stored: StoredCheckpoint, branch: Branch, info: StoreInfo) -> None:
-    record = dataclasses.replace(stored.record, branch=branch)
-    by_task: dict[str, dict[str, bytes]] = {}
-    for write in stored.writes:
-        by_task.setdefault(write.task, {}).update(encode_write(write, info.field_bytes))
-    for task, fields in by_task.items():
-        await kv.put(branch.writes_key(record.id, task), fields, sealed=info.encrypts)
-    await kv.put(branch.checkpoint_key(record.id), encode_checkpoint(record, info.field_bytes), sealed=info.encrypts)
+def _copied(fields: dict[str, bytes], branch: Branch, info: StoreInfo) -> dict[str, bytes]:
+    """Returns a checkpoint of another branch with its blobs. Without the checkpoint, only the blobs."""
+    blobs = {name: value for name, value in fields.items() if is_blob_field(name)}
+    record = decode_checkpoint(fields)
+    if record is None:
+        return blobs
+    return {**blobs, **encode_checkpoint(dataclasses.replace(record, branch=branch), info.field_bytes)}

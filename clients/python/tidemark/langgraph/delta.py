@@ -9,7 +9,8 @@ from langgraph.checkpoint.base import SerializerProtocol
 
 from ..kv import Kv
 from .history import StoredCheckpoint, missing_value, read_blobs, read_checkpoint, read_history
-from .layout import Branch, Frame, StoredWrite
+from .layout import Branch, StoredWrite
+from .values import Frame, SharedRef, blobs_of, value_in
 
 
 async def delta_channel_history(
@@ -57,17 +58,20 @@ async def _ancestors(kv: Kv, branch: Branch, target: StoredCheckpoint) -> AsyncI
 async def _value_of_write(kv: Kv, branch: Branch, stored: StoredCheckpoint, write: StoredWrite) -> tuple[str, bytes]:
     if write.blob is None:
         return _typed(write.value)
-    frame = (await read_blobs(kv, branch, [write.blob])).get(write.blob)
-    if frame is None:
-        raise missing_value(branch, stored.record.id, write.channel)
-    return _typed(frame)
+    return await _shared_value(kv, branch, stored, write.channel, write.blob)
 
 
 async def _value_of_channel(kv: Kv, branch: Branch, stored: StoredCheckpoint, name: str) -> tuple[str, bytes]:
     _, ref = stored.record.channels[name]
     if isinstance(ref, int):
         return _typed(stored.record.values[ref])
-    frame = (await read_blobs(kv, branch, [ref])).get(ref)
+    return await _shared_value(kv, branch, stored, name, ref)
+
+
+async def _shared_value(
+    kv: Kv, branch: Branch, stored: StoredCheckpoint, name: str, ref: SharedRef
+) -> tuple[str, bytes]:
+    frame = value_in(ref, await read_blobs(kv, branch, blobs_of(ref)))
     if frame is None:
         raise missing_value(branch, stored.record.id, name)
     return _typed(frame)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import TidemarkError
 from ..kv import Kv
 from .history import StoredCheckpoint, read_checkpoint
-from .layout import FENCED_FIELD, PRESENCE_FIELD, Branch
+from .layout import BODY_FIELD, FENCED_FIELD, Branch
 
 _MAX_TRIES = 100
 """An attempt fails only if another writer has moved the head."""
@@ -55,7 +55,7 @@ async def read_head(kv: Kv, branch: Branch) -> tuple[str | None, str | None]:
 async def _fence_off(kv: Kv, branch: Branch, id: str, by: str) -> bool:
     """Prevents a checkpoint from being stored. Returns false if it is stored already."""
     key = branch.checkpoint_key(id)
-    change = await kv.swap(key, expected={PRESENCE_FIELD: None}, set={FENCED_FIELD: by})
+    change = await kv.swap(key, expected={BODY_FIELD: None}, set={FENCED_FIELD: by})
     return change.swapped
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ..errors import TidemarkError
@@ -12,10 +12,8 @@ from ..records import Record
 from .layout import (
     BLOB_FIELD,
     CHECKPOINTS,
-    BlobRef,
     Branch,
     CheckpointRecord,
-    Frame,
     StoredWrite,
     checkpoint_segment,
     damaged,
@@ -27,6 +25,7 @@ from .layout import (
     segment_text,
     unpack,
 )
+from .values import BlobRef, Blobs, Frame, SharedRef, blob_id, blobs_of
 
 _FIRST_PAGE = 4
 """Enough for the newest checkpoint and the writes of a few tasks."""
@@ -35,7 +34,8 @@ _KEYS_PER_READ = 4
 """The number of parts of large values that one request reads."""
 _SMALL_KEYS_PER_READ = 100
 
-Blobs = Mapping[BlobRef, Frame]
+Fields = Mapping[str, bytes]
+"""The fields of a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,22 @@ class StoredCheckpoint:
 
     record: CheckpointRecord
     writes: list[StoredWrite]
+    fields: Fields
+    """The fields of the record, some of which are blobs."""
+
+    def shared_refs(self) -> Iterable[tuple[str, SharedRef]]:
+        """Yields the values that are outside the record, with the names of their channels."""
+        for name, (_, value) in self.record.channels.items():
+            if not isinstance(value, int):
+                yield name, value
+        for write in self.writes:
+            if write.blob is not None:
+                yield write.channel, write.blob
+
+    def blob_refs(self) -> Iterable[BlobRef]:
+        """Yields the blobs that the checkpoint and its pending writes need."""
+        for _, ref in self.shared_refs():
+            yield from blobs_of(ref)
 
 
 async def read_checkpoint(kv: Kv, branch: Branch, id: str | None = None) -> StoredCheckpoint | None:
@@ -73,7 +89,7 @@ async def read_history(
             continue
         stored = decode_checkpoint(record.fields)
         if stored is not None:
-            yield StoredCheckpoint(stored, writes)
+            yield StoredCheckpoint(stored, writes, record.fields)
 
 
 async def read_namespaces(kv: Kv, thread: str) -> list[Branch]:
@@ -98,25 +114,37 @@ async def read_threads(kv: Kv) -> AsyncIterator[str]:
             yield thread
 
 
-async def read_blobs(kv: Kv, branch: Branch, refs: Iterable[BlobRef]) -> Blobs:
-    """Reads blobs. The result has no entry for a missing blob."""
-    wanted = list(dict.fromkeys(refs))
-    keys = [key for ref in wanted for key in branch.part_keys(ref)]
+async def read_blobs(
+    kv: Kv,
+    branch: Branch,
+    refs: Iterable[BlobRef],
+    fields_of: Callable[[str], Fields | None] = lambda _: None,
+) -> dict[str, Frame]:
+    """Reads blobs. The result has no entry for a missing blob. `fields_of` returns the fields of checkpoints that were
+    read before."""
+    wanted = {blob_id(ref): ref for ref in refs}
+    records: dict[str, Fields] = {}
+    missing: dict[str, None] = {}
+    for ref in wanted.values():
+        known = fields_of(ref.checkpoint_id) if ref.records == 0 else None
+        if known is not None:
+            records[branch.checkpoint_key(ref.checkpoint_id)] = known
+        else:
+            missing.update(dict.fromkeys(branch.blob_keys(ref)))
+    keys = list(missing)
     step = _KEYS_PER_READ if len(keys) > len(wanted) else _SMALL_KEYS_PER_READ
     groups = [keys[at : at + step] for at in range(0, len(keys), step)]
-    answers = await asyncio.gather(*(kv.get_many(group) for group in groups))
-    parts: dict[str, bytes] = {}
-    for group, records in zip(groups, answers, strict=True):
-        for key, record in zip(group, records, strict=True):
-            part = None if record is None else join(BLOB_FIELD, record.fields)
-            if part is not None:
-                parts[key] = part
-    found: dict[BlobRef, Frame] = {}
-    for ref in wanted:
-        of_ref = [parts.get(key) for key in branch.part_keys(ref)]
-        if all(part is not None for part in of_ref):
-            found[ref] = unpack(b"".join(part or b"" for part in of_ref))[0]
-    return found
+    for group, answer in zip(groups, await asyncio.gather(*(kv.get_many(it) for it in groups)), strict=True):
+        records.update({key: record.fields for key, record in zip(group, answer, strict=True) if record is not None})
+    frames = {id: _frame_in(records, branch, ref) for id, ref in wanted.items()}
+    return {id: frame for id, frame in frames.items() if frame is not None}
+
+
+def _frame_in(records: Mapping[str, Fields], branch: Branch, ref: BlobRef) -> Frame | None:
+    field = ref.name if ref.records == 0 else BLOB_FIELD
+    parts = [join(field, records.get(key, {})) for key in branch.blob_keys(ref)]
+    whole = [part for part in parts if part is not None]
+    return unpack(b"".join(whole))[0] if len(whole) == len(parts) else None
 
 
 def missing_value(branch: Branch, id: str, name: str) -> TidemarkError:

@@ -1,4 +1,4 @@
-"""The keys and fields of checkpoints. They are those of `@tidemark/langgraph`: `packages/langgraph/src/keys.ts`
+"""The keys and fields of checkpoints. They are the same as in `@tidemark/langgraph`: `packages/langgraph/src/keys.ts`
 describes the keys, and `packages/core/src/adapters/frames.ts` the frames. A test compares both implementations."""
 
 from __future__ import annotations
@@ -11,40 +11,36 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import TidemarkError, invalid_argument
+from .values import BlobRef, Frame, ValueRef, of_header, to_header
 
 CHECKPOINTS = "tidemark.langgraph.cp."
 BLOBS = "tidemark.langgraph.blob."
 HEADS = "tidemark.langgraph.head."
 
 BODY_FIELD = "c"
+"""A record with this field is a checkpoint."""
 BLOB_FIELD = "v"
+"""The field of a large blob."""
+SMALL_BLOB = "p."
+"""The beginning of the names of fields of checkpoints that are small blobs."""
 STORED_AT_FIELD = "at"
-PRESENCE_FIELD = "id"
 FENCED_FIELD = "fenced"
-"""Set in the place of a checkpoint that must not be stored any more, because another writer has gone on without it."""
+"""Set instead of a checkpoint that must no longer be stored, because another writer has continued without it."""
 
+SMALL_BLOB_BYTES = 8 * 1024
+"""Larger blobs have records of their own, so that reading checkpoints remains cheap."""
 PART_BYTES = 4 * 1024 * 1024
 """The size of a part of a blob, which is below the limits of every engine and of HTTP requests."""
 
 _MAX_SEGMENT = 90
 _HASH_DIGITS = 40
 _WRITE = re.compile(r"i(-?\d+)\Z")
-_HEADER = "tidemark.checkpoint.1"
+_HEADER = "tidemark.checkpoint.2"
+_FIRST_HEADER = "tidemark.checkpoint.1"
+"""The format before values could share pieces. Its references have no pieces, sizes and small blobs."""
 _WRITE_HEADER = "tidemark.write.1"
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A serialised value: the name of its format, and its bytes."""
-
-    type: str
-    bytes: bytes
-
-
-BlobRef = tuple[str, str, int]
-"""The checkpoint that wrote a blob, the name of the blob, and the number of records that hold it."""
-ValueRef = int | BlobRef
-"""Where a value is: the index of a frame in the checkpoint's record, or a blob."""
 Version = str | int | float | None
 
 
@@ -69,17 +65,21 @@ class Branch:
 
     def writes_key(self, id: str, task: str) -> str:
         """Returns the key of the pending writes of a task."""
-        return f"{self.checkpoint_prefix(CHECKPOINTS, id)}w.{key_segment(task)}"
+        return f"{self.writes_prefix(id)}{key_segment(task)}"
 
     def head_key(self) -> str:
         """Returns the key of the head of a fenced branch."""
         return f"{self.prefix(HEADS)}h"
 
-    def part_keys(self, ref: BlobRef) -> list[str]:
-        """Returns the keys of the records that hold a blob."""
-        id, name, count = ref
-        key = f"{self.checkpoint_prefix(BLOBS, id)}{key_segment(name)}"
-        return [key if at == 0 else f"{key}.{at}" for at in range(count)]
+    def writes_prefix(self, id: str) -> str:
+        """Returns the prefix of the pending writes of a checkpoint."""
+        return f"{self.checkpoint_prefix(CHECKPOINTS, id)}w."
+
+    def blob_keys(self, ref: BlobRef) -> list[str]:
+        """Returns the keys of the records that contain a blob."""
+        if ref.records == 0:
+            return [self.checkpoint_key(ref.checkpoint_id)]
+        return record_keys(self.prefix(BLOBS), ref)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +136,12 @@ def checkpoint_segment(id: str) -> str:
     return segment
 
 
+def record_keys(prefix: str, ref: BlobRef) -> list[str]:
+    """Returns the keys of the records of a large blob. They have the prefix of the blobs of their branch."""
+    key = f"{prefix}{checkpoint_segment(ref.checkpoint_id)}.{key_segment(ref.name)}"
+    return [key if at == 0 else f"{key}.{at}" for at in range(ref.records)]
+
+
 def end_of_prefix(prefix: str) -> str:
     """Returns the first key after all keys with a prefix that ends in ASCII."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
@@ -179,7 +185,7 @@ def cut(name: str, data: bytes, size: int) -> dict[str, bytes]:
 
 
 def join(name: str, fields: Mapping[str, bytes]) -> bytes | None:
-    """Joins the bytes that `cut` split. Returns `None` if the record has none of them."""
+    """Joins the bytes that `cut` split. Returns `None` if the record does not contain them."""
     first = fields.get(name)
     if first is None:
         return None
@@ -194,18 +200,18 @@ def join(name: str, fields: Mapping[str, bytes]) -> bytes | None:
     return b"".join(parts)
 
 
-def encode_checkpoint(record: CheckpointRecord, field_bytes: int) -> dict[str, str | bytes]:
-    """Returns the fields of a checkpoint's record."""
+def encode_checkpoint(record: CheckpointRecord, field_bytes: int) -> dict[str, bytes]:
+    """Returns the fields of a checkpoint's record, without its blobs."""
     header = {
         "thread": record.branch.thread,
         "namespace": record.branch.namespace,
         "id": record.id,
         "parent": record.parent_id,
         "at": record.stored_at,
-        "channels": [[name, version, value] for name, (version, value) in record.channels.items()],
+        "channels": [[name, version, to_header(value)] for name, (version, value) in record.channels.items()],
     }
     frames = [Frame(_HEADER, _json(header)), record.checkpoint, record.metadata, *record.values]
-    return {PRESENCE_FIELD: record.id, **cut(BODY_FIELD, pack(frames), field_bytes)}
+    return cut(BODY_FIELD, pack(frames), field_bytes)
 
 
 def decode_checkpoint(fields: Mapping[str, bytes]) -> CheckpointRecord | None:
@@ -213,9 +219,13 @@ def decode_checkpoint(fields: Mapping[str, bytes]) -> CheckpointRecord | None:
     body = join(BODY_FIELD, fields)
     if body is None:
         return None
-    first, checkpoint, metadata, *values = unpack(body)
+    first, *others = unpack(body)
+    if first.type not in (_HEADER, _FIRST_HEADER):
+        rule = f"the format {first.type!r} is not known to this version of the client"
+        raise TidemarkError("UNSUPPORTED", f"A checkpoint cannot be read: {rule}", rule=rule)
+    checkpoint, metadata, *values = others
     header = json.loads(first.bytes)
-    channels = {name: (version, _value_ref(value)) for name, version, value in header["channels"]}
+    channels = {name: (version, of_header(value)) for name, version, value in header["channels"]}
     branch = Branch(header["thread"], header["namespace"])
     return CheckpointRecord(
         branch, header["id"], header["parent"], header["at"], channels, checkpoint, metadata, values
@@ -228,7 +238,7 @@ def encode_write(write: StoredWrite, field_bytes: int) -> dict[str, bytes]:
         "task": write.task,
         "index": write.index,
         "channel": write.channel,
-        "blob": write.blob,
+        "blob": None if write.blob is None else to_header(write.blob),
         **({"path": write.path} if write.path else {}),
     }
     packed = pack([Frame(_WRITE_HEADER, _json(header)), write.value])
@@ -243,7 +253,7 @@ def decode_writes(fields: Mapping[str, bytes]) -> list[StoredWrite]:
             continue
         first, value = unpack(join(name, fields) or b"")
         header = json.loads(first.bytes)
-        blob = None if header["blob"] is None else _blob_ref(header["blob"])
+        blob = None if header["blob"] is None else BlobRef(*header["blob"])
         path = header.get("path", "")
         writes.append(StoredWrite(header["task"], header["index"], header["channel"], value, blob, path))
     return sorted(writes, key=lambda it: it.index)
@@ -252,6 +262,16 @@ def decode_writes(fields: Mapping[str, bytes]) -> list[StoredWrite]:
 def write_field(index: int) -> str:
     """Returns the first field of a pending write."""
     return f"i{index}"
+
+
+def is_blob_field(name: str) -> bool:
+    """Returns whether a field of a checkpoint's record is a small blob, or a part of one."""
+    return name.startswith(SMALL_BLOB)
+
+
+def small_blob_id(checkpoint_id: str, field: str) -> str:
+    """Returns the `blob_id` of a small blob from its checkpoint and the name of one of its fields."""
+    return f"{checkpoint_id} {SMALL_BLOB}{field.removeprefix(SMALL_BLOB).split('.', 1)[0]}"
 
 
 def damaged(rule: str) -> TidemarkError:
@@ -266,14 +286,6 @@ def _escape(unit: int) -> str:
 
 def _field_name(name: str, at: int) -> str:
     return name if at == 0 else f"{name}.{at}"
-
-
-def _value_ref(value: Any) -> ValueRef:
-    return value if isinstance(value, int) else _blob_ref(value)
-
-
-def _blob_ref(value: Any) -> BlobRef:
-    return (value[0], value[1], value[2])
 
 
 def _json(value: object) -> bytes:

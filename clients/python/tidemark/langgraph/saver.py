@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -29,28 +29,31 @@ from .delta import delta_channel_history
 from .fence import claim_head, conflict, read_fenced
 from .history import StoredCheckpoint, missing_value, read_checkpoint, read_history, read_namespaces, read_threads
 from .layout import (
+    BODY_FIELD,
     CHECKPOINTS,
     FENCED_FIELD,
-    PRESENCE_FIELD,
-    BlobRef,
     Branch,
     CheckpointRecord,
-    Frame,
     StoredWrite,
-    ValueRef,
     Version,
     encode_checkpoint,
 )
 from .pruning import delete_checkpoints, delete_thread, keep_latest
 from .tuples import TupleReader
-from .writing import put_blob, put_writes
+from .values import BlobRef, Frame, ValueRef, value_id
+from .writing import ValueCache, ValueWriter, large_blob, put_records, put_writes
 
-_INLINE_BYTES = 1024
-"""Channel values above this size become blobs, which later checkpoints share."""
 _INLINE_WRITE_BYTES = 128 * 1024
 _REMEMBERED_CHECKPOINTS = 1_000
 
 Channels = Mapping[str, tuple[Version, ValueRef]]
+
+
+class KnownCheckpoint(NamedTuple):
+    """A checkpoint that later calls refer to. The digest shows whether it was stored again since."""
+
+    channels: Channels
+    digest: bytes
 
 
 class TidemarkSaver(BaseCheckpointSaver[int]):
@@ -75,7 +78,7 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
         serde: SerializerProtocol | None = None,
         fence: bool = False,
     ) -> None:
-        """`store` is an open store, or the URL of a server. A store of your own is not closed with the saver."""
+        """`store` is an open store, or the URL of a server. A store that you pass is not closed with the saver."""
         super().__init__(serde=serde)
         self._is_own_store = isinstance(store, str)
         self._store = StateStore(store) if isinstance(store, str) else store
@@ -83,8 +86,8 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
         self._fence = fence
         self._background = Background()
         self._info: StoreInfo | None = None
-        # A stored checkpoint never changes, so this cache is never out of date.
-        self._channels: OrderedDict[str, Channels] = OrderedDict()
+        self._checkpoints: OrderedDict[str, KnownCheckpoint] = OrderedDict()
+        self._values = ValueCache()
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Returns the checkpoint that a configuration names, or the latest of its thread."""
@@ -94,10 +97,16 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
         stored = await (read_fenced(self._kv, branch) if is_latest_of_fenced else read_checkpoint(self._kv, branch, id))
         if stored is None:
             return None
-        reader = TupleReader(self._kv, self.serde)
+        ids = [value_id(ref) for _, ref in stored.shared_refs()]
+        known = {id: frame for id in ids if (frame := self._values.get(branch, id)) is not None}
+        reader = TupleReader(self._kv, self.serde, known)
         found = await reader.read(stored)
         if found is not None:
+            self._remember(branch, stored.record.id, stored.record.channels, stored.fields)
+            for value, frame in reader.values.items():
+                self._values.set(branch, value, frame)
             return found
+        reader = TupleReader(self._kv, self.serde)
         # Values are missing if the checkpoint is being deleted, or if it is damaged. Reading it again shows which.
         again = await read_checkpoint(self._kv, branch, stored.record.id)
         if again is None:
@@ -119,7 +128,8 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
         left = float("inf") if limit is None else limit
         only, before_id = checkpoint_id_of(config), checkpoint_id_of(before)
         async for branch in self._branches(config):
-            # Consecutive checkpoints share most of their values, so one reader remembers those of the last one.
+            # Consecutive checkpoints share most of their values, so one reader remembers the values of the previous
+            # checkpoint.
             reader = TupleReader(self._kv, self.serde)
             async for stored in read_history(self._kv, branch, before=before_id, only=only):
                 if left <= 0:
@@ -143,14 +153,14 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
         branch = branch_of(config)
         parent_id = checkpoint_id_of(config)
         whole = get_checkpoint_metadata(config, metadata)
-        inherited = None if parent_id is None else await self._channels_of(branch, parent_id)
+        parent = None if parent_id is None else await self._known(branch, parent_id)
         if self._fence:
             await claim_head(self._kv, branch, parent_id, checkpoint["id"])
-        is_shared = await self._put(branch, parent_id, checkpoint, whole, new_versions, inherited)
-        # The parent may have been deleted after its channels were read. If it still exists, its values are safe,
-        # because pruning reads the checkpoints again before it deletes blobs.
-        if is_shared and parent_id is not None and await self._is_gone(branch, parent_id):
-            self._channels.pop(_memory_key(branch, parent_id), None)
+        is_shared = await self._put(branch, parent_id, checkpoint, whole, new_versions, parent and parent.channels)
+        # The parent may have been deleted, or stored again with other blobs, after its channels were read. If it is
+        # still the same, its blobs are safe, because pruning reads the checkpoints again before it deletes blobs.
+        if is_shared and parent_id and parent and not await self._is_unchanged(branch, parent_id, parent):
+            self._checkpoints.pop(_memory_key(branch, parent_id), None)
             await self._put(branch, parent_id, checkpoint, whole, new_versions, None)
         return config_of(branch, checkpoint["id"])
 
@@ -170,8 +180,9 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
             frame = self._dump(value)
             blob: BlobRef | None = None
             if len(frame.bytes) > _INLINE_WRITE_BYTES:
-                # The random part keeps the bytes of the write that is kept apart from those of a write that is skipped.
-                blob = await put_blob(self._kv, branch, id, f"w {task_id} {index} {uuid.uuid4()}", frame, info)
+                # The blob of a write that is kept and that of one that is skipped have different names.
+                blob, records = large_blob(branch, id, f"w {task_id} {index}", frame, info)
+                await put_records(self._kv, records, info)
                 frame = Frame(frame.type, b"")
             stored.append(StoredWrite(task_id, index, channel, frame, blob, task_path))
         await put_writes(self._kv, branch.writes_key(id, task_id), stored, info)
@@ -298,39 +309,33 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
         info = await self._info_of_store()
         rest = {name: value for name, value in checkpoint.items() if name != "channel_values"}
         channels: dict[str, tuple[Version, ValueRef]] = {}
-        inline: list[Frame] = []
-        is_shared = False
+        writer = ValueWriter(self._kv, branch, checkpoint["id"], info, self._values)
         for name, value in checkpoint["channel_values"].items():
             # The first checkpoint of a thread has only the channels that are listed as changed.
             if parent_id is None and name not in new_versions:
                 continue
             version = checkpoint["channel_versions"].get(name)
-            before = (inherited or {}).get(name)
-            is_same = before is not None and version is not None and before[0] == version and name not in new_versions
-            if before is not None and is_same and not isinstance(before[1], int):
-                channels[name] = before
-                is_shared = True
-                continue
-            frame = self._dump(value)
-            if len(frame.bytes) <= _INLINE_BYTES:
-                inline.append(frame)
-                channels[name] = (version, len(inline) - 1)
+            before_version, before = (inherited or {}).get(name, (None, None))
+            is_same = version is not None and before_version == version and name not in new_versions
+            if is_same and before is not None and not isinstance(before, int):
+                channels[name] = (version, writer.keep(before))
             else:
-                ref = await put_blob(self._kv, branch, checkpoint["id"], f"c {name}", frame, info)
-                channels[name] = (version, ref)
+                channels[name] = (version, await writer.add(name, self._dump(value), before))
+        await put_records(self._kv, writer.records, info)
         now = int(time.time() * 1000)
-        frames = (self._dump(rest), self._dump(metadata), inline)
+        frames = (self._dump(rest), self._dump(metadata), writer.frames)
         record = CheckpointRecord(branch, checkpoint["id"], parent_id, now, channels, *frames)
-        fields = encode_checkpoint(record, info.field_bytes)
+        fields = {**encode_checkpoint(record, info.field_bytes), **writer.fields}
         key = branch.checkpoint_key(checkpoint["id"])
         if not self._fence:
-            await self._kv.put(key, fields, sealed=info.encrypts)
+            # Keeps the blobs of a checkpoint that had the same id: other checkpoints may need them.
+            await self._kv.set_fields(key, fields, sealed=info.encrypts)
         else:
             stored = await self._kv.swap(key, expected={FENCED_FIELD: None}, set=fields, sealed=info.encrypts)
             if not stored.swapped:
                 raise conflict(branch, parent_id, stored.record and stored.record.text(FENCED_FIELD))
-        self._remember(branch, checkpoint["id"], channels)
-        return is_shared
+        self._remember(branch, checkpoint["id"], channels, fields)
+        return writer.is_shared
 
     async def _branches(self, config: RunnableConfig | None) -> AsyncIterator[Branch]:
         namespace = None if config is None else namespace_of(config)
@@ -342,23 +347,24 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
             for branch in await read_namespaces(self._kv, thread):
                 yield branch
 
-    async def _channels_of(self, branch: Branch, id: str) -> Channels | None:
-        known = self._channels.get(_memory_key(branch, id))
+    async def _known(self, branch: Branch, id: str) -> KnownCheckpoint | None:
+        known = self._checkpoints.get(_memory_key(branch, id))
         if known is not None:
             return known
         stored: StoredCheckpoint | None = await read_checkpoint(self._kv, branch, id)
-        if stored is None:
-            return None
-        self._remember(branch, id, stored.record.channels)
-        return stored.record.channels
+        return None if stored is None else self._remember(branch, id, stored.record.channels, stored.fields)
 
-    def _remember(self, branch: Branch, id: str, channels: Channels) -> None:
-        self._channels[_memory_key(branch, id)] = channels
-        if len(self._channels) > _REMEMBERED_CHECKPOINTS:
-            self._channels.popitem(last=False)
+    def _remember(self, branch: Branch, id: str, channels: Channels, fields: Mapping[str, bytes]) -> KnownCheckpoint:
+        known = KnownCheckpoint(channels, _digest_of(fields[BODY_FIELD]))
+        self._checkpoints[_memory_key(branch, id)] = known
+        self._checkpoints.move_to_end(_memory_key(branch, id))
+        if len(self._checkpoints) > _REMEMBERED_CHECKPOINTS:
+            self._checkpoints.popitem(last=False)
+        return known
 
-    async def _is_gone(self, branch: Branch, id: str) -> bool:
-        return await self._kv.get_field(branch.checkpoint_key(id), PRESENCE_FIELD) is None
+    async def _is_unchanged(self, branch: Branch, id: str, known: KnownCheckpoint) -> bool:
+        body = await self._kv.get_field(branch.checkpoint_key(id), BODY_FIELD)
+        return body is not None and _digest_of(body) == known.digest
 
     async def _info_of_store(self) -> StoreInfo:
         if self._info is None:
@@ -370,6 +376,11 @@ class TidemarkSaver(BaseCheckpointSaver[int]):
 
     def _load(self, frame: Frame) -> Any:
         return self.serde.loads_typed((frame.type, frame.bytes))
+
+
+def _digest_of(body: bytes) -> bytes:
+    """Returns a digest of the part of a checkpoint's record that names its blobs."""
+    return hashlib.blake2b(body, digest_size=16).digest()
 
 
 def _memory_key(branch: Branch, id: str) -> str:

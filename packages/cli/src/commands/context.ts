@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { invalidArgument } from '@tidemark/core';
 import { invalidUrl, shownUrl } from '@tidemark/core/engine';
 import { defineCommand } from '../command.ts';
-import { contextNamed, contextPath, type NamedContext, readContexts, writeContexts } from '../contexts.ts';
+import { contextPath, findContext, type NamedContext, readContexts, writeContexts } from '../contexts.ts';
 import { AdvisedError } from '../failures.ts';
 import type { Io } from '../io.ts';
 import { maybe, one, text } from '../options.ts';
@@ -89,7 +89,7 @@ const use = defineCommand({
         'NOT_FOUND',
         'No other context has been used yet',
       );
-    contextNamed(file, name);
+    findContext(file, name);
     if (dryRun) return out.report({ dryRun: true, would: 'use', current: name }, name);
     writeContexts(io.env, {
       ...file,
@@ -137,7 +137,7 @@ const remove = defineCommand({
   examples: [{ line: 'context rm staging', shows: '"removed":"staging"' }],
   async run({ out, io, args, dryRun }) {
     const { contexts, current: now, previous } = readContexts(io.env);
-    contextNamed({ contexts }, args.name);
+    findContext({ contexts }, args.name);
     if (dryRun) return out.report({ dryRun: true, would: 'remove', name: args.name }, args.name);
     const { [args.name]: _removed, ...others } = contexts;
     const kept = (name: string | undefined) => (name === args.name ? undefined : name);

@@ -7,7 +7,7 @@ import { readRows, type SourceRow } from '../import-v1/sources.ts';
 import { one, text, withDefault } from '../options.ts';
 
 /** The number of events per append. */
-const MOST_AT_ONCE = 200;
+const MAX_AT_ONCE = 200;
 
 const importV1 = defineCommand({
   name: 'import v1',
@@ -72,7 +72,7 @@ async function* batches(
   let batch: RunEventInput[] = [];
   for await (const row of rows) {
     const event = convert(row);
-    if (batch.length === MOST_AT_ONCE || (batch.length > 0 && batch[0]!.runId !== event.runId)) {
+    if (batch.length === MAX_AT_ONCE || (batch.length > 0 && batch[0]!.runId !== event.runId)) {
       yield batch;
       batch = [];
     }

@@ -2,9 +2,9 @@
 import type { Store } from '@tidemark/core';
 
 /** Maximum number of items that are counted, per kind. */
-export const MOST_COUNTED = 1_000;
+export const MAX_COUNTED = 1_000;
 /** Maximum number of traces that are shown. */
-export const MOST_TRACES = 10;
+export const MAX_TRACES = 10;
 
 /** A number of items; `exact` is false if there may be more. */
 export interface Counted {
@@ -29,18 +29,18 @@ export interface SessionSummary {
 
 /** Returns the summary of a session, or `null` if nothing is stored under its id. */
 export async function summarise({ agents, artifacts }: Store, sessionId: string): Promise<SessionSummary | null> {
-  const page = { limit: MOST_COUNTED };
+  const page = { limit: MAX_COUNTED };
   const tasks = [];
   for await (const task of agents.readTasks(sessionId)) {
     tasks.push(task);
-    if (tasks.length === MOST_COUNTED) break;
+    if (tasks.length === MAX_COUNTED) break;
   }
   const [updates, steering, pauses, stored, traces] = await Promise.all([
     agents.listUpdatesPage(sessionId, page),
     agents.listSteeringPage(sessionId, page),
     agents.listPauses({ sessionId, ...page }),
     artifacts.list({ sessionId }, page),
-    agents.listTraces(sessionId, MOST_TRACES),
+    agents.listTraces(sessionId, MAX_TRACES),
   ]);
   const found = [tasks, updates.items, steering.items, pauses.items, stored.items, traces];
   if (found.every(({ length }) => length === 0)) return null;

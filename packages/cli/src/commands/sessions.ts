@@ -16,7 +16,7 @@ import { follow } from '../follow.ts';
 import { choice, integer, one, required, text, toggle, withDefault } from '../options.ts';
 import type { View } from '../output.ts';
 import { limitOption, upTo } from '../pages.ts';
-import { atLeast, countsText, MOST_COUNTED, MOST_TRACES, type SessionSummary, summarise } from './session-summary.ts';
+import { atLeast, countsText, MAX_COUNTED, MAX_TRACES, type SessionSummary, summarise } from './session-summary.ts';
 
 const STEERING_TYPES = [
   ...['INJECT_CONTEXT', 'REDIRECT', 'CANCEL', 'PRIORITIZE', 'PAUSE', 'RESUME', 'APPROVE', 'REJECT', 'USER_MESSAGE'],
@@ -110,7 +110,7 @@ const SUMMARY: View<SessionSummary> = {
 const show = defineCommand({
   name: 'sessions show',
   summary: 'Show what a session holds: tasks, updates, steering, pauses, artifacts and traces',
-  details: `Counts up to ${MOST_COUNTED} items of each kind, and shows the ${MOST_TRACES} most recent traces.`,
+  details: `Counts up to ${MAX_COUNTED} items of each kind, and shows the ${MAX_TRACES} most recent traces.`,
   effect: 'ro',
   args: { session: SESSION },
   examples: [

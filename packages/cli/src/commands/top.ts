@@ -14,7 +14,7 @@ import { atLeast } from './session-summary.ts';
 /** The escape sequence that moves the cursor to the first line of a terminal and clears the terminal. */
 const CLEAR = '\u001b[H\u001b[2J';
 /** The largest fraction of time that readings may take. A slow store is therefore read less often. */
-const LARGEST_SHARE = 0.1;
+const MAX_SHARE = 0.1;
 const SHOWN_ROUTES = 8;
 
 const NUMBER = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 });
@@ -64,7 +64,7 @@ const top = defineCommand({
     const { out, io, options } = context;
     const reader = await Reader.start(context, await context.store());
     for (let shown = 0; options.count === undefined || shown < options.count; shown++) {
-      await sleep(Math.max(options.every, reader.tookMs / LARGEST_SHARE), io.signal);
+      await sleep(Math.max(options.every, reader.tookMs / MAX_SHARE), io.signal);
       if (io.signal.aborted) return EXIT.interrupted;
       await show(out, await reader.read(), io.stdout.isTerminal);
     }

@@ -29,7 +29,7 @@ export interface TopSample {
 const RUN_STATUSES = ['RUNNING', 'PAUSED', 'FAILED'] as const satisfies RunStatus[];
 /** Completed jobs are excluded, because they are not work that remains. */
 const JOB_STATES = LISTED_JOB_STATES.filter((it) => it !== 'completed' && it !== 'cancelled');
-const MOST_JOBS = 1_000;
+const MAX_JOBS = 1_000;
 
 /** Counts the runs and jobs of a store by state. */
 export async function countStates(store: Store): Promise<Pick<TopSample, 'runs' | 'jobs'>> {
@@ -42,6 +42,6 @@ export async function countStates(store: Store): Promise<Pick<TopSample, 'runs' 
 }
 
 async function countJobs({ jobs }: Store, state: ListedJobState): Promise<Amount> {
-  const { items, next } = await jobs.list(state, { limit: MOST_JOBS });
+  const { items, next } = await jobs.list(state, { limit: MAX_JOBS });
   return { count: items.length, exact: next === undefined };
 }

@@ -1,23 +1,20 @@
 /** The agent capabilities over HTTP. */
-import type { AgentStore, StoreLimits } from '@tidemark/core/portable';
+import type { AgentStore } from '@tidemark/core/portable';
+import { methodsOf } from '../calls.ts';
 import type { Transport } from '../transport.ts';
-import { httpBindings } from './bindings.ts';
-import { httpEvents } from './events.ts';
-import { httpMemory } from './memory.ts';
-import { httpPauses } from './pauses.ts';
-import { httpPlannerEvents, httpSessions, httpSteering, httpTasks, httpTrajectories, httpUpdates } from './sessions.ts';
+import { BINDING_FORMS } from './bindings.ts';
+import { EVENT_FORMS, savingEvents } from './events.ts';
+import { MEMORY_FORMS } from './memory.ts';
+import { PAUSE_FORMS } from './pauses.ts';
+import { SESSION_FORMS } from './sessions.ts';
 
-export function httpAgents(transport: Transport, limits: StoreLimits): AgentStore {
+export function httpAgents(transport: Transport): AgentStore {
   return {
-    ...httpEvents(transport, limits),
-    ...httpBindings(transport, limits),
-    ...httpPauses(transport, limits),
-    ...httpMemory(transport, limits),
-    ...httpTasks(transport, limits),
-    ...httpUpdates(transport, limits),
-    ...httpSteering(transport, limits),
-    ...httpTrajectories(transport, limits),
-    ...httpPlannerEvents(transport, limits),
-    ...httpSessions(transport),
+    ...methodsOf(transport, 'agents', EVENT_FORMS),
+    ...methodsOf(transport, 'agents', BINDING_FORMS),
+    ...methodsOf(transport, 'agents', PAUSE_FORMS),
+    ...methodsOf(transport, 'agents', MEMORY_FORMS),
+    ...methodsOf(transport, 'agents', SESSION_FORMS),
+    saveEvents: savingEvents(transport),
   };
 }

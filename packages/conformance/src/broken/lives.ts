@@ -1,4 +1,4 @@
-/** Broken lives: writes of one life reach another, or a life is not told apart. */
+/** Broken lives: writes of one life reach another, or two lives are not distinguished. */
 import { isTidemarkError, type RunStore } from '@tidemark/core';
 import { isTombstone } from '@tidemark/core/engine';
 import { type BrokenStore, broken, brokenRuns } from './wrap.ts';

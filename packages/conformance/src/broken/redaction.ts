@@ -3,7 +3,7 @@ import type { RunSnapshot } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 
 export const BROKEN_REDACTIONS: readonly BrokenStore[] = [
-  broken('redaction-only-told', 'reports a redaction and does nothing', 'runs/redaction-takes-the-payload-out', {
+  broken('redaction-only-reported', 'reports a redaction and does nothing', 'runs/redaction-takes-the-payload-out', {
     runs: () => ({ redactEvent: async () => true }),
   }),
   broken('chain-of-what-is-left', 'fails the verification of a redacted run', 'runs/redaction-keeps-the-chain', {

@@ -50,7 +50,7 @@ export interface Overrides {
   store?: (view: Store) => Partial<Store>;
 }
 
-/** Replaces some methods of the store, also in tenant views. */
+/** Replaces some methods of the store and of its tenant views. */
 function override(store: Store, overrides: Overrides, now: () => number, whole: Store = store): Store {
   return replace(store, {
     runs: replace(store.runs, overrides.runs?.(store.runs, whole, now)),

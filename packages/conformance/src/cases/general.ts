@@ -150,7 +150,7 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
   }),
   generalCase({
     id: 'general/errors-are-typed',
-    title: 'errors have a stable code, a helpful message, retryable, and say whether anything was written',
+    title: 'errors have a stable code, a helpful message and retryable, and state whether anything was written',
     proves: ['GEN-1', 'GEN-8'],
     needs: ['runs', 'kv'],
     async run(bench) {

@@ -64,7 +64,7 @@ export function cutIntoFields(name: string, bytes: Uint8Array, size: number): Re
   const count = Math.max(1, Math.ceil((bytes.length + 4) / size));
   const whole = Buffer.concat([Buffer.alloc(4), bytes]);
   whole.writeUInt32BE(count, 0);
-  const fields: Record<string, Uint8Array> = {};
+  const fields = Object.create(null) as Record<string, Uint8Array>;
   for (let at = 0; at < count; at++) fields[fieldName(name, at)] = whole.subarray(at * size, (at + 1) * size);
   return fields;
 }

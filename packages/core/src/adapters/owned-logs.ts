@@ -51,7 +51,7 @@ export interface LogAppended {
 /** The field of a log's record that names its run. */
 export const RUN_FIELD = 'run';
 /**
- * The field of a log's record that is set once its run has events. Only a run with events can be deleted for good.
+ * The field of a log's record that is set once its run has events. Only a run with events can be deleted permanently.
  * Until then, this record determines whether a deletion or the first append came first.
  */
 const BEGUN_FIELD = 'begun';
@@ -201,7 +201,7 @@ export async function appendOnce(
   }
 }
 
-/** The run that holds a log, and whether its record says that it has events. */
+/** The run that holds a log, and whether its record states that the run has events. */
 interface LogRun {
   runId: string;
   isBegun: boolean;

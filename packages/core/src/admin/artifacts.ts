@@ -19,7 +19,7 @@ const MAX_PAGE = 1_000;
  * The maximum number of reads per page, so that expired references and tenants without live references cannot make one
  * call run for ever.
  */
-const MOST_READS = 50;
+const MAX_READS = 50;
 const LIST = 'stored artifacts';
 
 /**
@@ -85,7 +85,7 @@ async function findRows(
   const found: FoundRow[] = [];
   const now = context.clock();
   let at = start ?? (await tenantAfter(engines, only, null, call));
-  for (let reads = 0; at !== null && found.length < limit && reads < MOST_READS; reads++) {
+  for (let reads = 0; at !== null && found.length < limit && reads < MAX_READS; reads++) {
     const { tenantId, after }: Position = at;
     const damaged: string[] = [];
     const range = { after, limit: limit - found.length };

@@ -135,7 +135,7 @@ function checkTerminal(value: unknown): boolean | null {
   return value === undefined || value === null ? null : checkOptionalBoolean(value, 'isTerminal');
 }
 
-/** Returns the JSON text of the members that no engine looks up, or `null` if none is set. */
+/** Returns the JSON text of the members that no engine looks up, or `null` if they are all absent. */
 function encodeDetails(binding: RemoteBinding, maxBytes: number): string | null {
   const details: Record<string, unknown> = {};
   for (const name of DETAIL_IDS) {

@@ -6,7 +6,7 @@ import { REMEMBERED_REQUESTS, REQUEST_KEPT_MS, type RecordName } from '../engine
 import { requestName } from '../kv/requests.ts';
 
 /** The maximum number of requests in a state: about five minutes' worth at one every few seconds. */
-const MOST_HELD = 64;
+const MAX_HELD = 64;
 
 /** How long the version of a deleted state is remembered, so that no version is used twice. */
 export const VERSION_KEPT_MS = 24 * 3_600_000;
@@ -23,7 +23,7 @@ export function memoryRequestsAfter(
   const all = [...before, request];
   const first = all.length - REMEMBERED_REQUESTS;
   const recent = all.filter(([, , at = now], index) => index >= first || at > now - REQUEST_KEPT_MS);
-  if (recent.length <= MOST_HELD) return { held: recent, left: [] };
+  if (recent.length <= MAX_HELD) return { held: recent, left: [] };
   return { held: recent.slice(-REMEMBERED_REQUESTS), left: recent.slice(0, -REMEMBERED_REQUESTS) };
 }
 

@@ -12,7 +12,7 @@ import { roomsOf, type UnscopedRooms } from './unscoped-room.ts';
 
 const NEIGHBOURS_PAGE = 1_000;
 /** How often to plan again because concurrent calls changed the references. */
-const MOST_PLANS = 5;
+const MAX_PLANS = 5;
 
 export class Eviction {
   readonly #context: Pick<StoreContext, 'clock' | 'retention'>;
@@ -64,7 +64,7 @@ export class Eviction {
   /** Evicts the planned references. If some were stored or read in the meantime, keeps those and plans again. */
   async carryOut(scope: CheckedScope, row: ArtifactRow, planned: Candidate[], call: EngineCall): Promise<void> {
     let evicted = planned;
-    for (let plans = 1; evicted.length > 0 && plans <= MOST_PLANS; plans++) {
+    for (let plans = 1; evicted.length > 0 && plans <= MAX_PLANS; plans++) {
       let isComplete = true;
       for (const { id, ...seen } of evicted) {
         if (!(await this.#engine.deleteRef(scope.owner, id, seen, call))) isComplete = false;

@@ -17,7 +17,7 @@ import { type CheckedScope, isLive } from './scopes.ts';
 
 const MAX_NAME_BYTES = 255;
 /** How often to stage bytes again after a sweep removed them as abandoned. */
-const MOST_UPLOADS = 5;
+const MAX_UPLOADS = 5;
 const MIME_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *;[\x20-\x7e]*)?$/;
 
 /** The properties of an artifact before its bytes are read. */
@@ -52,7 +52,7 @@ export class Putting {
     const sha256 = sha256Hex(bytes);
     const content = { id: idOf(intent, sha256), sha256, sizeBytes: bytes.length };
     const planned = await this.#eviction.plan(intent.scope, content.id, bytes.length, call);
-    for (let tries = 1; tries <= MOST_UPLOADS; tries++) {
+    for (let tries = 1; tries <= MAX_UPLOADS; tries++) {
       const row = await this.#put(intent, chunksOf(bytes, sha256), async () => [content, planned], call);
       if (row !== null) return row;
     }

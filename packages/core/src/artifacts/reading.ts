@@ -10,7 +10,7 @@ import { chunksAround, corrupt, cut, verified } from './chunks.ts';
 import { type CheckedScope, isLive, isWithin } from './scopes.ts';
 
 /** The maximum number of attempts to read an artifact that is removed and stored again during the read. */
-const MOST_READS = 3;
+const MAX_READS = 3;
 
 export class Reading {
   readonly #context: StoreContext;
@@ -50,7 +50,7 @@ export class Reading {
       } catch (error) {
         if (!isTidemarkError(error, 'STORAGE_ERROR', 'CORRUPT_VALUE', 'UNAVAILABLE')) throw error;
         row = await this.find(id, scope, call);
-        if (row !== null && tries === MOST_READS) throw error;
+        if (row !== null && tries === MAX_READS) throw error;
       }
     }
     return null;

@@ -29,7 +29,7 @@ it('counts again after a minute, after the clock was set back, and when there is
   expect(rooms.take('t', 0, 1_000)).toBe(false);
 });
 
-it('shares the rooms of one store and keeps those of others apart', () => {
+it('shares the rooms among views of one store, and not with other stores', () => {
   const retention = { ...DEFAULT_RETENTION };
   roomsOf(retention).counted('t', { count: 80, bytes: 800 }, 0);
   expect(roomsOf(retention).take('t', 1, 0)).toBe(true);

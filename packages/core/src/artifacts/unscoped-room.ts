@@ -8,7 +8,7 @@ import type { ArtifactRetention } from '../contracts/artifacts.ts';
 const SHARE = 8;
 const KNOWN_FOR_MS = 60_000;
 /** If more tenants than this are remembered, all are forgotten and counted again. */
-const MOST_TENANTS = 10_000;
+const MAX_TENANTS = 10_000;
 
 interface Room {
   count: number;
@@ -47,7 +47,7 @@ export class UnscopedRooms {
 
   /** Records the room left after a count. */
   counted(tenantId: string, { count, bytes }: Room, now: number): void {
-    if (this.#known.size >= MOST_TENANTS) this.#known.clear();
+    if (this.#known.size >= MAX_TENANTS) this.#known.clear();
     const room = { count: Math.floor(count / SHARE), bytes: Math.floor(bytes / SHARE), until: now + KNOWN_FOR_MS };
     this.#known.set(tenantId, room);
   }

@@ -209,7 +209,7 @@ describe('parseJsonText (GEN-4)', () => {
       );
   });
 
-  it('says which kind of number parsing would change', () => {
+  it('names the kind of number that parsing would change', () => {
     const rule = 'free of integers beyond 2^53, which would be rounded: send them as text';
     for (const text of ['9007199254740992', '9'.repeat(308), '9'.repeat(309), '9'.repeat(400)])
       expect(() => parseJsonText(text, 'body')).toThrow(expect.objectContaining({ field: 'body', rule }));

@@ -110,7 +110,7 @@ describe('checkTime', () => {
     );
   });
 
-  it('refuses values that are not strings, also those that would read as a time', () => {
+  it('refuses values that are not strings, even if they could be read as a time', () => {
     for (const value of [undefined, null, 0, new Date(), [at('2026-01-01')]])
       expect(() => checkTime(value, 'it')).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', field: 'it' }));
   });
@@ -150,7 +150,7 @@ describe('checkDuration', () => {
 });
 
 describe('timeText', () => {
-  it('formats each time, also in turns', () => {
+  it('formats each time, even when calls alternate', () => {
     const texts = [0, 1, 1, 0, 86_400_000].map(timeText);
     const day = '1970-01-01T00:00:00.00';
     expect(texts).toEqual([`${day}0Z`, `${day}1Z`, `${day}1Z`, `${day}0Z`, '1970-01-02T00:00:00.000Z']);

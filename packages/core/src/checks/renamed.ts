@@ -4,7 +4,7 @@
  */
 import { invalidArgument } from '../contracts/errors.ts';
 
-/** Old names and new ones, by the call that accepts them. */
+/** Old and new names, by the call that accepts them. */
 const RENAMED = {
   deleteRun: { atSeq: 'expectedSeq' },
   archiveRun: { atSeq: 'expectedSeq', rewrites: 'expectedRewrites' },

@@ -18,7 +18,7 @@ describe('sums', () => {
     expect(sumNames(['\u0141'])).not.toBe(sumNames(['A']));
   });
 
-  it('of integers are those of eight bytes, the lowest first', () => {
+  it('of integers are the sums of their eight bytes, lowest byte first', () => {
     for (const value of [0, 1, 255, 2 ** 32 - 1, 2 ** 32, 2 ** 53 - 1]) {
       const bytes = Buffer.alloc(8);
       bytes.writeBigUInt64LE(BigInt(value));
@@ -27,7 +27,7 @@ describe('sums', () => {
     expect(sumInteger(null, 7)).toBe(crc32(Buffer.alloc(1), 7) | 0);
   });
 
-  it('of names are those of their code units and a NUL', () => {
+  it('of names are the sums of their code units and a NUL', () => {
     const bytesOf = (name: string) =>
       Buffer.from(
         [...name].flatMap((char) =>

@@ -79,7 +79,7 @@ describe('withUrlOptions', () => {
     expect(read(`postgres://h/db?migrate=${text}`)).toEqual({ url: 'postgres://h/db', migrate });
   });
 
-  it('says what kind of value it expects', () => {
+  it('names the kind of value it expects', () => {
     expect(() => read('postgres://h/db?partitions=x')).toThrow('partitions must be a number in the URL');
     expect(() => read('postgres://h/db?migrate=x')).toThrow('migrate must be true or false in the URL');
     expect(read('postgres://h/db?partitions=0').partitions).toBe(0);

@@ -43,8 +43,8 @@ export type EncryptionOptions = {
   | KeyRing
   | {
       /**
-       * Returns the keys of a tenant, `null` when it has none or they were destroyed. Called synchronously for every
-       * payload, so keep the keys in memory.
+       * Returns the keys of a tenant, or `null` when the tenant has no keys or they were destroyed. Called
+       * synchronously for every payload, so keep the keys in memory.
        */
       keyFor: (tenantId: string) => KeyRing | null;
     }

@@ -245,7 +245,7 @@ export interface PauseCapability {
     options?: CallOptions & { lease?: Duration; requestId?: string },
   ): Promise<PauseClaim | null>;
   /**
-   * Consumes a claimed pause for good. Call it after the resume succeeded. Confirming twice succeeds.
+   * Consumes a claimed pause permanently. Call it after the resume succeeded. Confirming twice succeeds.
    *
    * @throws `CLAIM_LOST` if another claimer has the pause, or it has expired: do not act on the claim.
    *

@@ -73,7 +73,7 @@ export interface Job extends JobRef {
   error?: string;
   paramsRef?: string;
   resultRef?: string;
-  /** The revision of the record, another number after every change. */
+  /** The revision of the record: a different number after every change. */
   revision: number;
 }
 
@@ -113,8 +113,8 @@ export interface ClaimOptions extends CallOptions {
   /**
    * Identifies the claim: 1 to 100 of `A–Z a–z 0–9 _ -`, random by default. A retry with the same id returns the job
    * that the first call claimed, in its current state, even if the job has ended or another worker has it. It never
-   * claims a second job. The id is remembered for at least five minutes, and for as long as the job is held; on a single
-   * Redis server a generated one only while it is held.
+   * claims a second job. The id is remembered for at least five minutes, and for as long as the job is held; on a
+   * single Redis server, a generated id is remembered only while the job is held.
    */
   claimId?: string;
   /**

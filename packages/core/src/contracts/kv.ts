@@ -11,7 +11,7 @@ export interface KvRecord {
   /** The remaining time to live in milliseconds. Absent if the record does not expire. */
   ttl?: number;
   /**
-   * Another number after every change, and never one that the key had before. It increases where the store has the
+   * A different number after every change, and never one that the key had earlier. It increases where the store has the
    * capability `kv.orderedRevisions`.
    */
   revision: number;
@@ -394,8 +394,8 @@ export interface KvStore {
    * Deletes records whose key starts with the prefix, in byte order of keys: up to `limit` in one step, default 100, at
    * most 1 000. Returns `next` while more records follow.
    *
-   * A record that is written after its key was passed stays. A retry of a step starts again at the same key and also
-   * deletes records written since.
+   * A record that is written after a step has passed its key stays. A retry of a step starts again at the same key and
+   * also deletes records written since.
    *
    * @throws `INVALID_ARGUMENT` for an empty prefix, because that would include the library's own records.
    *

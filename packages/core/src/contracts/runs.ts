@@ -143,7 +143,7 @@ export interface ListRunsOptions extends RunFilter, PageOptions {
 /** The result of `countRuns`. */
 export interface RunCount {
   count: number;
-  /** False if there may be more: `count` is then the least number of matching runs. */
+  /** False if there may be more: `count` is then a lower bound of the number of matching runs. */
   exact: boolean;
 }
 

@@ -38,9 +38,9 @@ export const CAPABILITIES = /* @__PURE__ */ (() =>
   ] as const)();
 
 /**
- * A capability of a store. `kv.orderedRevisions`: a change of a record gives it a higher revision than it ever had.
- * Without it, a change gives it a different one. `payloadCodec`: payloads can be encoded by a codec, such as encryption. `reopen`: stored
- * data is still there when the store is opened again.
+ * A capability of a store. `kv.orderedRevisions`: every change gives a record a higher revision than it ever had.
+ * Without this capability, a change only gives it a different revision. `payloadCodec`: payloads can be encoded by a
+ * codec, such as encryption. `reopen`: stored data is still there when the store is opened again.
  */
 export type Capability = (typeof CAPABILITIES)[number];
 /** Whether a store has each capability. */
@@ -77,7 +77,7 @@ export interface StoreInfo {
   durability: Durability;
   clock: StoreClock;
   limits: StoreLimits;
-  /** Whether the store was opened with a codec that encrypts. Only then can fields of records be sealed. */
+  /** Whether the store was opened with a codec that encrypts. Fields of records can be sealed only if it was. */
   encrypts: boolean;
   /** The tenant of a view that `forTenant` returned. */
   tenantId?: string;

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { invalidArgument } from './errors.ts';
 import { hideUrlSecrets, holdsSecret, invalidUrl, shownUrl } from './url-secrets.ts';
 
-/** Every word of a secret is this one, so that the tests notice any part of it that is shown. */
+/** Every word of a secret is this word, so that the tests detect any part of a secret that is shown. */
 const WORD = 'Qx7secret';
 
 const SCHEMES = ['postgres', 'postgresql', 'redis', 'rediss', 'nats', 'tls', 'http', 'https'];

@@ -10,7 +10,7 @@ const KNOWN_SCHEME =
   /^(memory|sqlite|file|postgres|postgresql|redis|rediss|valkey|nats|dynamodb|s3|tls|ws|wss|http|https):/i;
 /** Schemes whose URLs name files, without user and host. */
 const FILE_SCHEMES = new Set(['memory', 'sqlite', 'file']);
-const LONGEST_SCHEME = 20;
+const MAX_SCHEME = 20;
 const SCHEME_CHARACTER = /^[a-z0-9+.-]$/i;
 
 /** Options that describe the layout of a store and are never credentials. */
@@ -122,7 +122,7 @@ function shownOptions(tail: string): string {
 /** Returns the index at which the scheme before `://` begins, or the index of `://` itself if there is no scheme. */
 function schemeStart(text: string, at: number, from: number): number {
   let start = at;
-  while (start > from && at - start < LONGEST_SCHEME && SCHEME_CHARACTER.test(text[start - 1]!)) start--;
+  while (start > from && at - start < MAX_SCHEME && SCHEME_CHARACTER.test(text[start - 1]!)) start--;
   return start;
 }
 

@@ -71,7 +71,9 @@ export interface PauseEngine {
   ): Promise<{ payload: string; leaseUntil: number } | null>;
   /** Consumes a pause at once. The same claim id gets the payload again until the pause would have expired. */
   consume(tenantId: string, pauseId: string, claimId: string, call: EngineCall): Promise<string | null>;
-  /** Ends a claim: consumed for good, or waiting again. Returns false unless the claim is the current one. */
+  /**
+   * Ends a claim: the pause is consumed permanently, or waits again. Returns false unless the claim is the current one.
+   */
   settle(
     tenantId: string,
     pauseId: string,

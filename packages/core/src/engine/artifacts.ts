@@ -32,10 +32,10 @@ export interface ArtifactMatch {
   isUnscoped?: true;
 }
 
-/** The size of every stored chunk but the last of a blob. */
+/** The size of each chunk of a blob except the last. */
 export const CHUNK_BYTES = 256 * 1024;
 
-/** The chunks to read: from one, inclusive, to another, exclusive. */
+/** The chunks to read, by index: `from` is inclusive, `to` is exclusive. */
 export interface ChunkRange {
   from: number;
   to: number;

@@ -119,7 +119,7 @@ export const REMEMBERED_REQUESTS = 16;
  */
 export const REQUEST_KEPT_MS = 300_000;
 
-/** A range of index keys: from one, inclusive, to another, exclusive, or after a record. */
+/** A range of index keys: `from` is inclusive, `to` is exclusive. With `after`, starts after that record. */
 export interface IndexRange {
   from: string;
   to: string;
@@ -154,7 +154,7 @@ export interface FirstClaims {
   writes: readonly FirstClaim[];
 }
 
-/** A write that gets one record of the index, whichever is first. */
+/** A write that is applied to the first record of the index that no earlier write got. */
 export interface FirstClaim extends Pick<RecordWrite, 'set' | 'stamps' | 'ttlMs' | 'requestId'> {
   /** Nothing is written if this record exists. */
   unless: RecordName;
@@ -209,9 +209,9 @@ export interface Records {
    */
   damagedFields?(tenantId: string, range: { after: string | null; to: string }, call: EngineCall): Promise<string[]>;
   /**
-   * Lists live records of `kv` by the index keys that `indexKeysOf` returns for them, in byte order of (place, key), each
-   * place once, within the range. The engine updates the index in the same step as every write, including plain KV
-   * writes, and reads nothing outside the range.
+   * Lists live records of `kv` by the index keys that `indexKeysOf` returns for them, in byte order of (index key,
+   * record key), each index key once, within the range. The engine updates the index in the same step as every write,
+   * including plain KV writes, and reads nothing outside the range.
    */
   scanIndex(tenantId: string, range: IndexRange, call: EngineCall): Promise<IndexedRecord[]>;
   /**

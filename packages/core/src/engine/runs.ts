@@ -43,7 +43,9 @@ export interface StoredRunEvent
   life?: number | undefined;
 }
 
-/** The end of a commit, as the links of the run's next commit cover it. Any stored event can be passed as one. */
+/**
+ * The end of a commit: the values that the links of the run's next commit cover. Any stored event has these members.
+ */
 export type CommitEnd = Pick<StoredRunEvent, 'link' | 'persistedAt'>;
 
 /** A redaction: who removed the payload, and the payload's hash, with which the chain still verifies. */

@@ -28,10 +28,10 @@ import { isHeld, JOB_MOVES, mayMove } from './states.ts';
 
 /** How many ready jobs to read beyond those needed. */
 const SPARE = 4;
-const MOST_CANDIDATES = 1_000;
+const MAX_CANDIDATES = 1_000;
 /** How many due delayed jobs one scan releases. */
 const RELEASED_AT_ONCE = 100;
-const MOST_ROUNDS = 100;
+const MAX_ROUNDS = 100;
 
 export interface ClaimRequest {
   worker: string;
@@ -89,7 +89,7 @@ export class Claimer {
   async takeOne(job: JobRef, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const { key } = jobName(this.#tenantId, job);
     let way: Way = { expect: pendingSince(null), ...claimed(by) };
-    for (let round = 0; round < MOST_ROUNDS; round++) {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
       const { applied, record } = await this.#records.write(this.#taking(key, by, way), call);
       if (!record) return null;
       if (applied || isHeldBy(record, by.claimId)) return { key, record };
@@ -160,7 +160,7 @@ export class Claimer {
       // Either another claimer has the job, or an earlier intent (of this call or of a retry) must be settled first.
       return isSameIntent(await read(), intent) ? outcome! : null;
     };
-    for (let round = 0; round < MOST_ROUNDS; round++) {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
       refuseIfOver(call);
       if (intent) {
         const name = { space: 'kv', tenantId: this.#tenantId, key: intent.key } as const;
@@ -204,8 +204,8 @@ export class Claimer {
   /** Like `#takeFirst`, for jobs whose lease has ended. */
   async #takeFirstExpired(taskType: string, take: Take, call: EngineCall): Promise<Taken | null | undefined> {
     const group = this.#groupOf(taskType);
-    for (let round = 0; round < MOST_ROUNDS; round++) {
-      const limit = Math.min(SPARE + group.spread + group.taking.size, MOST_CANDIDATES);
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const limit = Math.min(SPARE + group.spread + group.taking.size, MAX_CANDIDATES);
       const { candidates, isCut } = await this.#expired.read({ taskType, limit }, call);
       const taken = await this.#takeOneOf(candidates, group, take, call);
       if (taken !== null || !isCut) return taken;
@@ -216,7 +216,7 @@ export class Claimer {
   /** Claims the first ready job it can. Returns `null` when there is none, `undefined` when `take` stopped. */
   async #takeFirst(taskType: string, take: Take, call: EngineCall): Promise<Taken | null | undefined> {
     const group = this.#groupOf(taskType);
-    for (let round = 0; round < MOST_ROUNDS; round++) {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
       const { candidates, isCut } = await this.#sharedScan(taskType, group, call);
       const taken = await this.#takeOneOf(candidates, group, take, call, (key) => group.taken.has(key));
       if (taken !== null || !isCut) return taken;
@@ -283,7 +283,7 @@ export class Claimer {
     group.joined++;
     if (group.next) return group.next;
     const scan = group.scanning.then(() => {
-      const limit = Math.min(SPARE + Math.max(group.joined, group.spread) + group.taking.size, MOST_CANDIDATES);
+      const limit = Math.min(SPARE + Math.max(group.joined, group.spread) + group.taking.size, MAX_CANDIDATES);
       Object.assign(group, { next: undefined, joined: 0, taken: new Set(), waitUntil: deadline });
       return this.#readReady(taskType, limit, { tenantId, deadline });
     });

@@ -23,8 +23,8 @@ import { JOB_MOVES } from './states.ts';
 
 /** How many ready jobs to read beyond those needed, because the first index keys may no longer have a job. */
 const SPARE = 2;
-const MOST_CLAIMS = 100;
-const MOST_ROUNDS = 100;
+const MAX_CLAIMS = 100;
+const MAX_ROUNDS = 100;
 
 /** A claim that waits for a job. */
 export interface JointClaim {
@@ -67,7 +67,7 @@ export class JointClaims {
 
   constructor(settings: JointSettings) {
     this.#settings = settings;
-    this.#group = new GroupCommit((take) => this.#claimAll(take()), { maxGroup: MOST_CLAIMS });
+    this.#group = new GroupCommit((take) => this.#claimAll(take()), { maxGroup: MAX_CLAIMS });
   }
 
   claim(claim: JointClaim): Promise<JointOutcome> {
@@ -77,7 +77,7 @@ export class JointClaims {
   async #claimAll(claims: readonly JointClaim[]): Promise<(JointOutcome | Error)[]> {
     const attempts = claims.map((claim): Attempt => ({ claim, outcome: undefined }));
     let isReleased = false;
-    for (let round = 0; round < MOST_ROUNDS; round++) {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
       for (const attempt of attempts) refuseOver(attempt);
       const waiting = attempts.filter(({ outcome }) => outcome === undefined);
       if (waiting.length === 0) break;
@@ -173,7 +173,10 @@ export class JointClaims {
     }
   }
 
-  /** The latest deadline of the callers applies to their step, so that a short one cannot end the other calls. */
+  /**
+   * The latest deadline of the callers applies to their step, so that a caller with a short deadline cannot end the
+   * other calls.
+   */
   #sharedCall(waiting: readonly Attempt[]): EngineCall {
     const deadline = Math.max(...waiting.map(({ claim }) => claim.call.deadline ?? Number.POSITIVE_INFINITY));
     const { tenantId } = this.#settings;

@@ -31,7 +31,7 @@ export const JOB_MOVES = {
   wake: { from: ['pending'] },
   signal: { from: ['pending'] },
   announce: { from: ['failed'] },
-  // Without a spread: bundlers would keep the table, which clients do not use.
+  // Written without a spread, because bundlers would otherwise keep the table, which clients do not use.
   cancel: { from: ['pending', 'claimed', 'running'], to: 'cancelled' },
   requeue: { from: ['failed', 'cancelled'], to: 'pending', revives: true },
 } as const satisfies Record<string, JobMove>;

@@ -1,4 +1,4 @@
-/** Jobs that their worker lost: the error they fail with, and sweeps beside another actor. */
+/** Jobs that their worker lost: the error they fail with, and sweeps while another actor changes the job. */
 import { expect, it } from 'vitest';
 import type { Job } from '../contracts/jobs.ts';
 import { memoryStore } from '../memory/store.ts';

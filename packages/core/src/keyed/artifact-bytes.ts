@@ -75,7 +75,7 @@ export class KeyedBytes {
     for await (const { key } of scanRecords(this.#records, 'artifacts', tenantId, { prefix }, call)) markKeys.push(key);
     if (markKeys.length === 0) return { references: 0, blobs: [] };
     const stored = await this.#blobs.info(tenantId, [...new Set(markKeys.map(hashOf))], call);
-    const removed = await this.removeUnnamed(tenantId, stored, null, call);
+    const removed = await this.removeUnreferenced(tenantId, stored, null, call);
     // Marks of bytes that are still referenced are kept, because they may belong to an erasure in progress. They
     // expire.
     const left = new Set(stored.filter((blob) => !removed.blobs.includes(blob)).map(({ sha256 }) => sha256));
@@ -87,7 +87,7 @@ export class KeyedBytes {
   }
 
   /** Removes blobs that are neither referenced nor announced. With `expiredBy`, removes expired references first. */
-  async removeUnnamed(
+  async removeUnreferenced(
     tenantId: string,
     candidates: readonly BlobInfo[],
     expiredBy: number | null,

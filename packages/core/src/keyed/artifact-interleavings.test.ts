@@ -140,7 +140,7 @@ const BYTES = Buffer.from('the same bytes in all sessions');
 const inSession = (sessionId: string) => ({ scope: { sessionId, traceId: 'trace' }, ttl: null });
 
 /** Asserts that every reference is readable and listed, and that the counts match. */
-async function expectWhole(
+async function expectReadable(
   fixture: Fixture,
   plan: string,
   counts: { [session: string]: readonly number[] },
@@ -179,7 +179,7 @@ describe.for([
         ({ engine }) => engine.eraseRefs('default', { sessionId: 'A' }, 100, CALL),
       ],
       async (fixture, plan) => {
-        await expectWhole(fixture, plan, { A: [0], B: [1] });
+        await expectReadable(fixture, plan, { A: [0], B: [1] });
         await expectBytes(fixture, plan, 1);
       },
     );
@@ -194,7 +194,7 @@ describe.for([
         ({ engine }) => engine.eraseRefs('default', { sessionId: 'A' }, 100, CALL),
         ({ store }) => store.putBytes(BYTES, inSession('B')),
       ],
-      (fixture, plan) => expectWhole(fixture, plan, { A: [0], B: [1] }),
+      (fixture, plan) => expectReadable(fixture, plan, { A: [0], B: [1] }),
     );
   });
 
@@ -209,7 +209,7 @@ describe.for([
           ({ store }) => store.putBytes(BYTES, inSession('A')),
           ({ engine }) => engine.eraseRefs('default', { sessionId: 'A' }, 100, CALL),
         ],
-        (fixture, plan) => expectWhole(fixture, plan, { A: [0, 1] }),
+        (fixture, plan) => expectReadable(fixture, plan, { A: [0, 1] }),
       );
     },
   );
@@ -226,7 +226,7 @@ describe.for([
             engine.eraseRefs('default', { sessionId }, 100, CALL),
       ),
       async (fixture, plan) => {
-        await expectWhole(fixture, plan, { A: [0], B: [0] });
+        await expectReadable(fixture, plan, { A: [0], B: [0] });
         await expectBytes(fixture, plan, 0);
       },
     );
@@ -243,7 +243,7 @@ describe.for([
         stepwise,
         async (fixture) => void (await put(fixture.open())),
         first === 'put' ? [put, remove] : [remove, put],
-        (fixture, plan) => expectWhole(fixture, plan, { A: [0, 1] }),
+        (fixture, plan) => expectReadable(fixture, plan, { A: [0, 1] }),
       );
     }
   });
@@ -260,7 +260,7 @@ describe.for([
           fixture.time.now += 10;
         },
         first === 'put' ? [put, sweep] : [sweep, put],
-        (fixture, plan) => expectWhole(fixture, plan, { B: [1] }),
+        (fixture, plan) => expectReadable(fixture, plan, { B: [1] }),
       );
     }
   });
@@ -276,7 +276,7 @@ describe.for([
       await erase({ engine });
       fixture.time.now += HOUR + 1;
       await store.sweep({ grace: 1 });
-      await expectWhole(fixture, plan, { A: [0], B: [0, 1] });
+      await expectReadable(fixture, plan, { A: [0], B: [0, 1] });
       const left = (await store.list()).items.length;
       await expectBytes(fixture, plan, left);
     };
@@ -309,7 +309,7 @@ describe.for([
       fixture.time.now += HOUR + 1;
       await fixture.open().store.sweep({ grace: 1 });
       await actor.finish();
-      await expectWhole(fixture, `after ${steps} steps`, { B: [1] });
+      await expectReadable(fixture, `after ${steps} steps`, { B: [1] });
     }
   });
 });

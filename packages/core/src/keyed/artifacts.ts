@@ -16,7 +16,7 @@ const REPAIRED_FOR_MS = 24 * 3_600_000;
 
 export interface KeyedArtifacts extends ArtifactEngine {
   /** Removes all unreferenced bytes of a tenant, regardless of age. */
-  removeUnnamed(tenantId: string, call: EngineCall): Promise<void>;
+  removeUnreferenced(tenantId: string, call: EngineCall): Promise<void>;
 }
 
 export function keyedArtifacts(
@@ -78,9 +78,9 @@ export function keyedArtifacts(
       return removed;
     },
 
-    async removeUnnamed(tenantId, call) {
+    async removeUnreferenced(tenantId, call) {
       for await (const stored of blobsByTenant(blobs, tenantId, call))
-        await bytes.removeUnnamed(tenantId, stored, null, call);
+        await bytes.removeUnreferenced(tenantId, stored, null, call);
     },
 
     async sweep(only, now, graceMs, call) {
@@ -91,7 +91,7 @@ export function keyedArtifacts(
         const { tenantId } = stored[0]!;
         const erased = await bytes.finishErasures(tenantId, call);
         const old = stored.filter(({ renewedAt }) => renewedAt < oldest);
-        const removed = await bytes.removeUnnamed(tenantId, old, now, call);
+        const removed = await bytes.removeUnreferenced(tenantId, old, now, call);
         swept.references += removed.references;
         for (const { sizeBytes } of [...erased.blobs, ...removed.blobs]) {
           swept.blobs++;

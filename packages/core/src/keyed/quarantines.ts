@@ -21,7 +21,7 @@ import { fieldsOf, textField } from '../tools/record-fields.ts';
 
 /** Callers cannot reach this space. Its tenant id is arbitrary, and erasing that tenant keeps the counters. */
 const RECORD: RecordName = { space: 'quarantines', tenantId: 'default', key: 'runs' };
-/** The names of entries contain a `/`; these names do not. Quarantines and releases are numbered together. */
+/** Unlike these names, the names of entries contain a `/`. Quarantines and releases share one counter. */
 const GENERATION = 'generation';
 const RELEASES = 'releases';
 

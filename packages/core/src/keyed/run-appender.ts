@@ -173,7 +173,7 @@ function lifeIn(head: RunHead | RunTombstone | null): number {
 
 /**
  * Sets the time of a commit in its events and in the head, which the plan has just created. A commit that was stored
- * after the run had expired is refused: readers know the run no more, and its removal includes the commit.
+ * after the run had expired is refused: readers no longer know the run, and its removal includes the commit.
  */
 function settle({ rows, head, outcomes }: Round, known: number, time: number): void {
   if (known === 0) head!.createdAt = time;

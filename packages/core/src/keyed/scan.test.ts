@@ -25,7 +25,7 @@ describe('scanRecords', () => {
   const scan = async (records: Awaited<ReturnType<typeof recordsWith>>, range: object, call: object = {}) =>
     (await Array.fromAsync(scanRecords(records, 'tasks', 't', { prefix: '', ...range }, call))).map(({ key }) => key);
 
-  it('yields every record of the prefix, whatever the size of its pages', async () => {
+  it('yields every record of the prefix with any page size', async () => {
     const records = await recordsWith(['a1', 'a2', 'a3', 'b1']);
     for (const page of [1, 2, 3, 4, 9]) {
       expect(await scan(records, { page })).toEqual(['a1', 'a2', 'a3', 'b1']);

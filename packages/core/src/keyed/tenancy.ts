@@ -65,7 +65,7 @@ export function keyedTenancy(
   journal: Journal,
   records: Records,
   blobs: Blobs,
-  artifacts: Pick<KeyedArtifacts, 'removeUnnamed'>,
+  artifacts: Pick<KeyedArtifacts, 'removeUnreferenced'>,
   runs: Pick<KeyedRuns, 'forget' | 'quarantines'>,
 ): TenancyEngine {
   const forgetJournals = async (space: JournalSpace, tenantId: string, limit: number, call: EngineCall) => {
@@ -95,7 +95,7 @@ export function keyedTenancy(
 
   /** Erases bytes, except bytes that are referenced again: data that was written after its part was erased stays. */
   const eraseBlobs = async (tenantId: string, call: EngineCall) => {
-    await artifacts.removeUnnamed(tenantId, call);
+    await artifacts.removeUnreferenced(tenantId, call);
     await blobs.clear(tenantId, call);
   };
 

@@ -1,4 +1,4 @@
-/** Counts beside damaged records: exact as long as the damage cannot matter. */
+/** Counts with damaged records: exact as long as the damage cannot affect the result. */
 import { expect, it, vi } from 'vitest';
 import type { ScannedRecord } from '../engine/records.ts';
 import { memoryStore } from '../memory/store.ts';

@@ -10,13 +10,13 @@ import { sleep } from '../tools/sleep.ts';
 import type { ScanPlan, ScanReader } from './scan.ts';
 
 /** The maximum number of records that one count reads, by key alone or with their fields. */
-const MOST_KEYS_COUNTED = 100_000;
-const MOST_RECORDS_COUNTED = 10_000;
+const MAX_KEYS_COUNTED = 100_000;
+const MAX_RECORDS_COUNTED = 10_000;
 /** Records deleted in one step of the engine. Steps are short, so that other writers can write in between. */
 const DELETED_AT_ONCE = 50;
 /** The idle time after such a step, as a multiple of the time it took: appends beside a deletion keep 0.8 of their rate. */
 const REST = 5;
-const LONGEST_REST_MS = 100;
+const MAX_REST_MS = 100;
 
 /** The kind of cursor that `deletePrefix` returns. */
 export const DELETE_CURSOR = 'kv.deletePrefix';
@@ -28,7 +28,7 @@ export async function countMatches(
   call: EngineCall,
 ): Promise<KvCount> {
   const isLate = halfTime(call);
-  let left = range.keysOnly ? MOST_KEYS_COUNTED : MOST_RECORDS_COUNTED;
+  let left = range.keysOnly ? MAX_KEYS_COUNTED : MAX_RECORDS_COUNTED;
   let count = 0;
   let exact = true;
   while (!reader.ended) {
@@ -76,7 +76,7 @@ export async function deleteRange(
       return result();
     }
     passed += some.length;
-    if (passed < rows.length) await sleep(Math.min(LONGEST_REST_MS, REST * (performance.now() - start)));
+    if (passed < rows.length) await sleep(Math.min(MAX_REST_MS, REST * (performance.now() - start)));
   }
   return result();
 }

@@ -9,8 +9,8 @@ import { checkFilter, matchesFilter, type RecordFilter } from './filter.ts';
 
 /** The number of records to read first, when their size is unknown and the caller may need only a few. */
 const FIRST_STEP = 16;
-const LARGEST_STEP = 200;
-const LARGEST_STEP_OF_KEYS = 1_000;
+const MAX_STEP = 200;
+const MAX_STEP_OF_KEYS = 1_000;
 /** The approximate maximum size of the fields read by a later step. */
 const STEP_BYTES = 4 * 1024 * 1024;
 /** The factor by which steps grow while the filter rejects records. */
@@ -81,10 +81,10 @@ export class ScanReader {
   }
 
   #stepFor(needed: number): number {
-    if (this.#plan.range.keysOnly) return Math.min(needed, LARGEST_STEP_OF_KEYS);
+    if (this.#plan.range.keysOnly) return Math.min(needed, MAX_STEP_OF_KEYS);
     const dropsRows = this.#plan.filter.predicates.length > 0;
     const wanted = dropsRows ? Math.max(needed, this.#last * GROWTH) : needed;
-    return Math.min(this.#last === 0 ? needed : wanted, this.#mostByBytes, LARGEST_STEP);
+    return Math.min(this.#last === 0 ? needed : wanted, this.#mostByBytes, MAX_STEP);
   }
 }
 

@@ -1,4 +1,7 @@
-/** The KV store of every backend: validates and encodes before the records engine, and decodes after it. */
+/**
+ * The KV store of every backend. Validates and encodes arguments before it calls the records engine, and decodes the
+ * results.
+ */
 
 import { corruptValue, Damage } from '../checks/damage.ts';
 import { checkKeyRange } from '../checks/key-range.ts';
@@ -169,7 +172,8 @@ export class Kv implements KvStore {
     const write = () => this.#fieldSwap(key, field, expected, next, options);
     const retry = this.#context.writeOf('kv', 'compareAndSwap', [key, field, expected, next, options]);
     return this.#perform(write, options, retry, ({ applied, record }) => {
-      // The answer has no fields. Only a condition with a value can compare a sealed field.
+      // The outcome contains no fields, so read the stored field to find out whether it is sealed. A condition without a
+      // value never compares a sealed field.
       if (applied || !record || expected === null) return applied;
       return this.#refuseSealed(key, field, expected, options).then(() => false);
     });
@@ -278,7 +282,7 @@ export class Kv implements KvStore {
   }
 
   async *scan(prefix: string, filter?: ScanFilter, options?: KvScanOptions): AsyncIterable<KvEntry> {
-    const plan = planScan(prefix, filter, options, this.#context.limits.fieldBytes);
+    const plan = planScan(prefix, filter, options && { ...options }, this.#context.limits.fieldBytes);
     const reader = new ScanReader(this.#records, this.#tenantId, plan);
     const { maxResults } = plan.filter;
     let matches = 0;
@@ -297,7 +301,8 @@ export class Kv implements KvStore {
   }
 
   async scanPage(prefix: string, options?: KvScanPageOptions): Promise<Page<KvEntry>> {
-    const plan = planScan(prefix, options?.filter, options, this.#context.limits.fieldBytes);
+    const given = options && { ...options };
+    const plan = planScan(prefix, given?.filter, given, this.#context.limits.fieldBytes);
     const limit = checkLimit(options?.limit, 100, 1_000);
     const position = positionOf(options?.cursor, plan.range.reverse === true);
     return this.#context.read(options, (call) => this.#readPage(plan, limit, position, call));
@@ -318,13 +323,13 @@ export class Kv implements KvStore {
     let bytes = 0;
     if (most <= 0) return pageOf();
     while (!reader.ended) {
-      // One more than fits on the page, to find out whether another page follows.
+      // Read one match more than fits on the page, to find out whether another page follows.
       const rows = await reader.next(most - items.length + (most === limit ? 1 : 0), call);
       for (const row of rows) {
         if (row.damaged) damage.note(corruptValue('record', row.key));
         if (row.damaged || !reader.matches(row)) continue;
         if (!plan.keysOnly) bytes += bytesOf(row);
-        // The page ends only once another match was seen, so `next` is set only if the next page has items.
+        // The page ends only when another match has been read, so `next` is set only if the next page has items.
         if (items.length === limit || (items.length > 0 && bytes > PAGE_BYTES))
           return pageOf(cursorOf(items.at(-1)!.key, seen + items.length, plan.range.reverse === true));
         items.push(this.#entryOf(row, plan));
@@ -335,8 +340,9 @@ export class Kv implements KvStore {
   }
 
   async count(prefix: string, options?: KvCountOptions): Promise<KvCount> {
-    const every = { ...options, keysOnly: true, reverse: false };
-    const plan = planScan(prefix, options?.filter, every, this.#context.limits.fieldBytes);
+    const given: KvCountOptions = { ...options };
+    const keys = { ...given, keysOnly: true, reverse: false };
+    const plan = planScan(prefix, given.filter, keys, this.#context.limits.fieldBytes);
     const reader = new ScanReader(this.#records, this.#tenantId, plan);
     return this.#context.read(options, (call) => countMatches(reader, plan, call));
   }
@@ -364,7 +370,7 @@ export class Kv implements KvStore {
   }
 
   #entryOf(row: ScannedRecord, { keysOnly }: ScanPlan): KvEntry {
-    // The overloads of the contract type such entries as keys.
+    // The overloads of the contract declare such entries as entries without a record.
     return keysOnly ? ({ key: row.key } as KvEntry) : { key: row.key, record: this.#sealing.record(row.key, row) };
   }
 

@@ -1,7 +1,7 @@
 /**
  * Drafts: a JSON state that handlers change in place and that reports every write. During a change, objects behave as
- * usual. When it ends, inserted objects are copied, so that a state is the same whether or not it was stored and read
- * in between.
+ * usual. When it ends, inserted objects are copied, so that the state is the same whether or not it was stored and read
+ * back between two changes.
  */
 import { isPlainObject } from '../checks/text.ts';
 import { type Container, checkScalar, copyJson, isContainer, memberOf, writeMember } from './copy.ts';

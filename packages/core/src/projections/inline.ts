@@ -30,7 +30,7 @@ import { type Handlers, ProjectionFold } from './fold.ts';
 import { fieldsOf, isUpToDate, parseState, type StateStorage, type StoredState, stateKey } from './stored.ts';
 
 /** The maximum number of events to fold inside the transaction, which blocks other writers. */
-const MOST_BEHIND = 100;
+const MAX_BEHIND = 100;
 const MAX_ATTEMPTS = 20;
 
 type FoldedEvent = Omit<StoredRunEvent, 'commitIndex' | 'link'>;
@@ -220,7 +220,7 @@ async function readMissing(
   const ends = stored.map((it) => it?.lastEventSeq ?? 0);
   const from = Math.min(...ends);
   const behind = firstSeq - 1 - from;
-  if (behind > MOST_BEHIND || Math.max(...ends) >= firstSeq) throw new StateOutOfStep();
+  if (behind > MAX_BEHIND || Math.max(...ends) >= firstSeq) throw new StateOutOfStep();
   if (behind === 0) return [];
   const page = await readLogPage(read, from, behind);
   checkPage(run, from, page);

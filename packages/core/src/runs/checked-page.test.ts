@@ -38,7 +38,10 @@ it('does not retry a failure that is not damage', async () => {
   expect([fetch, head].map((it) => it.mock.calls.length)).toEqual([1, 0]);
 });
 
-/** Reads an empty page of a run with nine events whose rewrites are each of `rewrites` in turn, then the last one. */
+/**
+ * Reads an empty page of a run with nine events. The run's rewrites take each value of `rewrites` in turn, and then
+ * keep the last one.
+ */
 function readEmpty(rewrites: number[], afterSeq: number) {
   const left = [...rewrites];
   const fetch = vi.fn(async () => ({ events: [], lead: [], before: null }) satisfies LogPage);

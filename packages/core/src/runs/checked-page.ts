@@ -11,7 +11,7 @@ import { isTombstone } from '../engine/runs.ts';
 import { checkPage, missingEvent } from './chain.ts';
 import { liveHead } from './lookup.ts';
 
-const MOST_READS = 3;
+const MAX_READS = 3;
 
 /** Returns up to `limit` events of a run after a sequence, or none for a run that is unknown or removed. */
 export async function fetchChecked(
@@ -44,7 +44,7 @@ export async function readChecked(
       if (head === null || isTombstone(head)) return null;
       // A run is corrupt only if it was not rewritten between the reads.
       if (head.rewrites !== known) [known, reads] = [head.rewrites, 1];
-      else if (reads === MOST_READS) throw error;
+      else if (reads === MAX_READS) throw error;
     }
   }
 }

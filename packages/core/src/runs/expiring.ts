@@ -1,6 +1,6 @@
 /**
- * Hides expired runs from readers (RUN-21), and deletes them. Readers of a run without the setting pay for one read of
- * its head per minute at most, and for none if they have seen its first event.
+ * Hides expired runs from readers (RUN-21), and deletes them. Reading a run without the setting costs at most one read
+ * of its head per minute, and no read if the reader has seen the run's first event.
  */
 import { encodeCursor } from '../checks/json.ts';
 import { laterLife } from '../checks/life.ts';
@@ -31,7 +31,7 @@ const MAX_LASTING_RUNS = 16_384;
 const LASTING_FOR_MS = 60_000;
 const EXAMINED_AT_ONCE = 500;
 
-/** Whether a process has met a run that may expire. Only then does its cleaner look for expired runs. */
+/** Whether a process has seen a run that may expire. Its cleaner looks for expired runs only if it has. */
 export interface ExpiryUse {
   isUsed: boolean;
 }
@@ -196,8 +196,8 @@ async function deleteExpiredHead(engine: RunEngine, head: RunHead, now: number, 
 type Position = NonNullable<RunQuery['after']>;
 
 /**
- * Deletes expired runs every quarter of an hour, in a process that has met such runs. It reads the heads of all runs; a
- * pass that runs out of time continues where it ended.
+ * Deletes expired runs every quarter of an hour, in a process that has seen such runs. It reads the heads of all runs;
+ * a pass that runs out of time continues where it ended.
  */
 export function expirySweep(engine: RunEngine, expiry: ExpiryUse): CleaningStep {
   let after: Position | undefined;

@@ -14,7 +14,7 @@ async function refusalOf(event: object): Promise<TidemarkError> {
 const fieldsOf = ({ errors = [] }: TidemarkError) => errors.map(({ field }) => field);
 
 describe('a refused event', () => {
-  it('has one entry for a single fault, and its message as before', async () => {
+  it('has one entry for a single fault, and an unchanged message', async () => {
     const error = await refusalOf({ runId: 'r', eventType: 'Note', emittedAt: 'x' });
     expect(error.errors).toEqual([{ field: 'emittedAt', rule: error.rule }]);
     expect(error.message).toBe(`emittedAt must be ${error.rule}, not "x"`);

@@ -2,8 +2,8 @@
 import { isPlainObject } from '../checks/text.ts';
 import { type ErrorCode, type FieldFault, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 
-const MOST_FAULTS = 20;
-const MOST_NAME_CHARACTERS = 64;
+const MAX_FAULTS = 20;
+const MAX_NAME_CHARACTERS = 64;
 
 /** Valid values of required fields. All other fields are removed. */
 const VALID_VALUES: Readonly<Record<string, string>> = { runId: 'run', eventType: 'event', stepId: 'step' };
@@ -24,7 +24,7 @@ export function withAllFaults(error: unknown, input: unknown, check: (event: obj
   const faults = new Map<string, FieldFault>();
   const event: Record<string, unknown> = isPlainObject(input) ? { ...input } : {};
   let found: TidemarkError & FieldFault = error;
-  while (faults.size < MOST_FAULTS) {
+  while (faults.size < MAX_FAULTS) {
     const member = memberOf(found.field, event);
     const isKnown = faults.has(member);
     if (!isKnown) faults.set(member, { field: shortName(found.field), rule: found.rule });
@@ -58,5 +58,5 @@ function memberOf(path: string, event: Record<string, unknown>): string {
 }
 
 function shortName(name: string): string {
-  return name.length > MOST_NAME_CHARACTERS ? `${name.slice(0, MOST_NAME_CHARACTERS - 1).toWellFormed()}…` : name;
+  return name.length > MAX_NAME_CHARACTERS ? `${name.slice(0, MAX_NAME_CHARACTERS - 1).toWellFormed()}…` : name;
 }

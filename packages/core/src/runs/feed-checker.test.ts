@@ -33,7 +33,7 @@ function check(heads: (RunHead | RunTombstone | null | Error)[], { runSeq = 1, s
   const checker = new FeedChecker(engine as unknown as RunEngine, { note } as unknown as Quarantine);
   const entries = [{ cursor: 'c', run: RUN, runSeq, damage: 'it is damaged' }];
   const page = { after: null, entries, quarantined: [], isLastRead: false };
-  return { held: checker.check(page, { take: () => {}, tell: () => {}, taken: () => 0 }, {}), note, engine };
+  return { held: checker.check(page, { addEvent: () => {}, addNotice: () => {}, count: () => 0 }, {}), note, engine };
 }
 
 it.each([

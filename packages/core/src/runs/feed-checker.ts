@@ -22,18 +22,19 @@ interface CheckedPage {
   entries: readonly FeedEntry[];
   quarantined: readonly StoredQuarantine[];
   /**
-   * Whether this is the last attempt to read the page. An event that still does not match its chain is then damaged.
+   * Whether this is the last attempt to read the page. On the last attempt, an event that does not match its chain is
+   * damaged.
    */
   isLastRead: boolean;
 }
 
-interface Taker {
+interface PageSink {
   /** Processes an event that matches its chain. Throws if its body is damaged. */
-  take(entry: IntactEntry): void;
+  addEvent(entry: IntactEntry): void;
   /** Passes a notice on. */
-  tell(entry: NoticeEntry): void;
+  addNotice(entry: NoticeEntry): void;
   /** The number of items processed so far. */
-  taken(): number;
+  count(): number;
 }
 
 /** A run with an event that did not match its chain. */
@@ -44,13 +45,14 @@ interface Suspect {
 }
 
 /** The result of checking the event in the run's own log. */
-type Verdict = 'gone' | 'whole' | { fromSeq: number; reason: string; isGap: boolean };
+type Verdict = 'removed' | 'intact' | { fromSeq: number; reason: string; isGap: boolean };
 
 export class FeedChecker {
   readonly #engine: RunEngine;
   readonly #quarantine: Quarantine;
   /**
-   * The chain at the end of recent pages, by their next cursor. Avoids reading a commit again for each of its pages.
+   * The chain readers at the end of recent pages, by the cursor of the next page. With them, a commit that continues on
+   * the next page is not read again from its beginning.
    */
   readonly #ends = new LruMap<string, { key: string; reader: ChainReader; runSeq: number }>(MAX_ENDS);
 
@@ -63,14 +65,14 @@ export class FeedChecker {
    * Processes the events that match their chain and returns the skipped runs, or `null` if the page has to be read
    * again.
    */
-  async check(page: CheckedPage, taker: Taker, call: EngineCall): Promise<HeldRun[] | null> {
+  async check(page: CheckedPage, sink: PageSink, call: EngineCall): Promise<HeldRun[] | null> {
     const from = new Map(page.quarantined.map((entry) => [keyOf(entry), entry.fromSeq]));
     const readers = this.#continued(page);
     const held = new Map<string, HeldRun>();
     const suspects = new Map<string, Suspect>();
     for (const entry of page.entries) {
       if (isNotice(entry)) {
-        taker.tell(entry);
+        sink.addNotice(entry);
         continue;
       }
       const { run } = entry;
@@ -79,12 +81,12 @@ export class FeedChecker {
       // A restored run starts again at sequence 1.
       if (runSeq === 1) for (const known of [readers, suspects]) known.delete(key);
       if (suspects.has(key)) continue;
-      const skipped = { tenantId: run.tenantId, runId: run.runId, runSeq, index: taker.taken() };
+      const skipped = { tenantId: run.tenantId, runId: run.runId, runSeq, index: sink.count() };
       if (runSeq >= (from.get(key) ?? Number.POSITIVE_INFINITY)) {
         if (!held.has(key)) held.set(key, skipped);
         continue;
       }
-      const reason = isDamaged(entry) ? entry.damage : await this.#take(entry, readers, taker, call);
+      const reason = isDamaged(entry) ? entry.damage : await this.#take(entry, readers, sink, call);
       if (reason !== null) {
         readers.delete(key);
         suspects.set(key, { run, held: skipped, reason });
@@ -98,7 +100,7 @@ export class FeedChecker {
   async #take(
     entry: IntactEntry,
     readers: Map<string, ChainReader>,
-    taker: Taker,
+    sink: PageSink,
     call: EngineCall,
   ): Promise<string | null> {
     const key = keyOf(entry.run);
@@ -106,7 +108,7 @@ export class FeedChecker {
       const reader = readers.get(key) ?? (await this.#startReader(entry, call));
       readers.set(key, reader);
       reader.check(entry.event);
-      taker.take(entry);
+      sink.addEvent(entry);
       return null;
     } catch (error) {
       const damage = damageIn(error);
@@ -125,27 +127,27 @@ export class FeedChecker {
     isLastRead: boolean,
     call: EngineCall,
   ): Promise<HeldRun[] | null> {
-    let isWhole = false;
+    let isAnyIntact = false;
     for (const [key, { run, held: skipped, reason }] of suspects) {
       let verdict = await this.#recheck(run, skipped.runSeq, call);
-      if (verdict === 'gone') continue;
-      if (verdict === 'whole' && !isLastRead) isWhole = true;
-      if (verdict === 'whole') verdict = { fromSeq: skipped.runSeq, reason, isGap: false };
-      if (isWhole) continue;
+      if (verdict === 'removed') continue;
+      if (verdict === 'intact' && !isLastRead) isAnyIntact = true;
+      if (verdict === 'intact') verdict = { fromSeq: skipped.runSeq, reason, isGap: false };
+      if (isAnyIntact) continue;
       if (!(await this.#quarantine.note(run, verdict.fromSeq, verdict.reason, call))) continue;
       held.set(key, verdict.isGap ? { ...skipped, runSeq: verdict.fromSeq } : skipped);
     }
-    return isWhole ? null : [...held.values()].sort((a, b) => a.index - b.index);
+    return isAnyIntact ? null : [...held.values()].sort((a, b) => a.index - b.index);
   }
 
   /** Checks the event in its run's own log. Repeats that if the run is rewritten during the check. */
   async #recheck(run: RunKey, runSeq: number, call: EngineCall): Promise<Verdict> {
     for (;;) {
       const before = await this.#rewritesOf(run, call);
-      if (before === null) return 'gone';
+      if (before === null) return 'removed';
       const verdict = await this.#checkInRun(run, runSeq, call);
       const after = await this.#rewritesOf(run, call);
-      if (after === null) return 'gone';
+      if (after === null) return 'removed';
       if (after === before) return verdict;
     }
   }
@@ -157,7 +159,7 @@ export class FeedChecker {
       const page = await this.#engine.fetch(run, runSeq - 1, 1, call);
       if (page.events.length === 0) throw missingEvent(run, runSeq);
       checkPage(run, runSeq - 1, page);
-      return 'whole';
+      return 'intact';
     } catch (error) {
       const damage = damageIn(error);
       if (!damage) throw error;

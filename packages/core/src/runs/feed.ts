@@ -27,8 +27,8 @@ import type { Quarantine } from './quarantine.ts';
 import { checkTenant, type RunView } from './view.ts';
 
 const FEED_PAGE = 1_000;
-const LONGEST_WAIT_MS = 60_000;
-const MOST_READS = 3;
+const MAX_WAIT_MS = 60_000;
+const MAX_READS = 3;
 
 type Item = FeedItem | NoticeItem;
 type Options = FeedOptions & Partial<NoticeFeedOptions>;
@@ -115,7 +115,7 @@ export class FeedReader {
       }
       const release = after.release ?? firstNumber(known.newest, known.entries, filter.notices);
       const position = { ...after, release, reading: null };
-      const page = await this.#checkPage(position, entries, known.entries, filter, reads === MOST_READS, call);
+      const page = await this.#checkPage(position, entries, known.entries, filter, reads === MAX_READS, call);
       if (page) return page;
       reads++;
     }
@@ -169,17 +169,17 @@ export class FeedReader {
     const ofTenant = (entry: FeedEntry) => filter.tenantId === null || entry.run.tenantId === filter.tenantId;
     const cursorAt = (engine: string) => encodePosition({ ...position, engine })!;
     const items: Item[] = [];
-    const take = (entry: IntactEntry): void => {
+    const addEvent = (entry: IntactEntry): void => {
       if (filter.eventTypes !== null && !filter.eventTypes.has(entry.event.eventType)) return;
       const event = this.#recordOf(entry.run, entry.event, filter);
       if (event) items.push({ cursor: cursorAt(entry.cursor), event, ...laterLife(entry.event.life ?? 1) });
     };
-    const tell = ({ cursor, run, notice }: NoticeEntry): void => {
+    const addNotice = ({ cursor, run, notice }: NoticeEntry): void => {
       items.push({ cursor: cursorAt(cursor), notice: runNotice(run, notice) });
     };
     const held = await this.#checker.check(
       { after: position.engine, entries: entries.filter(ofTenant), quarantined, isLastRead },
-      { take, tell, taken: () => items.length },
+      { addEvent, addNotice, count: () => items.length },
       call,
     );
     const last = entries.at(-1)?.cursor ?? position.engine;
@@ -258,6 +258,6 @@ function noticesUnsupported(): TidemarkError {
 
 function checkWait(wait: unknown): number {
   const ms = checkDuration(wait, 'wait');
-  if (ms > LONGEST_WAIT_MS) throw invalidArgument('wait', 'at most 60 s: ask again to wait longer', wait);
+  if (ms > MAX_WAIT_MS) throw invalidArgument('wait', 'at most 60 s: ask again to wait longer', wait);
   return ms;
 }

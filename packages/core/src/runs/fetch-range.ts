@@ -11,7 +11,7 @@ import type { EventRange } from './event-range.ts';
 import { liveHead } from './lookup.ts';
 
 /** How often to read a page that ends before the run's last sequence although the run was not rewritten. */
-const MOST_READS = 3;
+const MAX_READS = 3;
 
 /** Returns up to `limit` events of a range, verified. Throws `RUN_ARCHIVED` for an archived run. */
 export async function fetchRange(
@@ -54,7 +54,7 @@ async function fetchNewest(
       [upTo, reads] = [beforeSeq === undefined ? head.seq : Math.min(head.seq, beforeSeq - 1), 0];
     } else if (head.rewrites !== known) {
       [known, reads] = [head.rewrites, 1];
-    } else if (reads >= MOST_READS) {
+    } else if (reads >= MAX_READS) {
       throw missingEvent(run, last + 1);
     }
   }

@@ -23,7 +23,7 @@ import { checkTenant, type RunView } from './view.ts';
 const ORDERS = ['createdAt', 'updatedAt'] as const;
 const COUNTED_AT_ONCE = 1_000;
 /** The maximum number of runs that one call counts. */
-const MOST_COUNTED = 10_000;
+const MAX_COUNTED = 10_000;
 
 /** The engine that lists runs, the view that limits which runs are visible, and the quarantine for damaged runs. */
 interface ListParts {
@@ -80,7 +80,7 @@ export async function countRuns(
       count += heads.length;
       const last = heads.at(-1);
       if (last === undefined || heads.length < COUNTED_AT_ONCE) return { count, exact };
-      if (count > MOST_COUNTED) return { count: MOST_COUNTED, exact: false };
+      if (count > MAX_COUNTED) return { count: MAX_COUNTED, exact: false };
       if (isLate()) return { count, exact: false };
       after = { createdAt: last.createdAt, tenantId: last.tenantId, runId: last.runId };
     }

@@ -34,8 +34,8 @@ export interface QuarantineChange {
 }
 
 /**
- * Returns the next change after `seen`: a release or, with `notices`, also a quarantine. Returns none for a reader at
- * the beginning of the feed, because its feed contains all released events.
+ * Returns the next change after `seen`: a release or, with `notices`, also a quarantine. Returns `undefined` for a
+ * reader at the beginning of the feed, because its feed contains all released events.
  */
 export function nextChange(
   entries: readonly StoredQuarantine[],

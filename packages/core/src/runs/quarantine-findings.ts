@@ -3,8 +3,8 @@ import type { DoctorFinding } from '../contracts/store.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { RunEngine } from '../engine/runs.ts';
 
-const MOST_COUNTED = 1_000;
-const MOST_NAMED = 5;
+const MAX_COUNTED = 1_000;
+const MAX_NAMED = 5;
 
 /** Returns an empty list while no run is quarantined. */
 export async function quarantineFindings(
@@ -12,14 +12,14 @@ export async function quarantineFindings(
   tenantId: string | null,
   call: EngineCall,
 ): Promise<DoctorFinding[]> {
-  const query = { tenantId: tenantId ?? undefined, state: 'quarantined' as const, limit: MOST_COUNTED };
+  const query = { tenantId: tenantId ?? undefined, state: 'quarantined' as const, limit: MAX_COUNTED };
   const open = await quarantines.list(query, call);
   if (open.length === 0) return [];
-  const count = open.length === MOST_COUNTED ? `${MOST_COUNTED} or more runs are` : runs(open.length);
-  const names = open.slice(0, MOST_NAMED).map(({ tenantId: tenant, runId, fromSeq }) => {
+  const count = open.length === MAX_COUNTED ? `${MAX_COUNTED} or more runs are` : runs(open.length);
+  const names = open.slice(0, MAX_NAMED).map(({ tenantId: tenant, runId, fromSeq }) => {
     return `${JSON.stringify(runId)} of ${JSON.stringify(tenant)} from ${fromSeq} on`;
   });
-  const more = open.length > MOST_NAMED ? ', …' : '';
+  const more = open.length > MAX_NAMED ? ', …' : '';
   return [
     {
       check: 'quarantine',

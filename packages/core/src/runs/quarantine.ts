@@ -25,7 +25,7 @@ import { verifyRun } from './verify.ts';
 import { checkTenant, type RunView } from './view.ts';
 
 const RELEASE_PAGE = 1_000;
-const LONGEST_REASON = 500;
+const MAX_REASON = 500;
 
 export class Quarantine {
   readonly #context: StoreContext;
@@ -42,7 +42,7 @@ export class Quarantine {
   async note(run: RunKey, fromSeq: number, reason: string, call: EngineCall): Promise<boolean> {
     const damage = {
       fromSeq: Math.max(1, fromSeq),
-      reason: reason.slice(0, LONGEST_REASON),
+      reason: reason.slice(0, MAX_REASON),
       at: this.#context.clock(),
     };
     const { entry, isNew } = await this.#engine.quarantines.put(run, damage, call);

@@ -38,11 +38,11 @@ describe('restoreRun', () => {
     }
   });
 
-  it.each([['text'], [7], [null], [undefined], [{}]])('refuses %j in place of parts', async (sent) => {
+  it.each([['text'], [7], [null], [undefined], [{}]])('refuses %j instead of parts', async (sent) => {
     await refuse(sent, 'parts');
   });
 
-  it('refuses parts that end before the last event, or go on after it', async () => {
+  it('refuses parts that end before the last event or continue after it', async () => {
     await refuse([], 'parts');
     await refuse(parts(2), 'parts');
     await refuse([...parts(4), ...parts(4)], 'parts');
@@ -89,7 +89,7 @@ describe('restoreRun', () => {
     ['environmentId', { environmentId: 'other' }],
     ['planId', { planId: 'other' }],
     ['planVersion', { planVersion: 'other' }],
-  ])('refuses a run whose %s is not that of its events', async (field, change) => {
+  ])('refuses a run whose %s differs from that of its events', async (field, change) => {
     await refuse([{ ...exported, run: { ...exported.run, ...change } }], field);
   });
 

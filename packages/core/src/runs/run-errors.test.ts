@@ -20,7 +20,7 @@ it('tells deleted runs and runs that are being restored apart', () => {
   expect(restoring.message).toContain('is being restored');
 });
 
-it('names the event that is damaged, and for a damaged head the one after the last', () => {
+it('names the damaged event, and for a damaged head the sequence after the last event', () => {
   expect(undecodable(RUN, 4)).toMatchObject({ code: 'CORRUPT_EVENT', runSeq: 4 });
   expect(damagedHead(RUN, 4)).toMatchObject({ code: 'CORRUPT_EVENT', runSeq: 5 });
 });

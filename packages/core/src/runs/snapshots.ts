@@ -91,8 +91,8 @@ export class SnapshotReader {
   }
 
   /**
-   * Returns the stored snapshot. If none is stored, folds the run and stores the result before returning it: a reader
-   * that got it earlier could later find an older one, whose write-back was late.
+   * Returns the stored snapshot. If none is stored, folds the run and stores the result before returning it: if a
+   * reader got the snapshot before it was stored, a late write-back of an older one could replace it.
    */
   async stored(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
     for (;;) {

@@ -32,7 +32,7 @@ it('reports a problem, a summary and a snapshot only if there is one', async () 
   expect(Object.keys(await runs.verify('r')).sort()).toEqual(['events', 'head', 'ok', 'runId', 'tenantId']);
 });
 
-it('reports a head whose link is not that of the last event', async () => {
+it('reports a head whose link differs from that of the last event', async () => {
   const store = memoryStore();
   for (let n = 1; n <= 3; n++) await store.runs.handle('r').append('Progress', { n });
   const { runs } = withRuns(store, (engine) => ({

@@ -69,7 +69,7 @@ describe('the trace context', () => {
     return events.map((it) => (it as { traceparent?: string }).traceparent);
   };
 
-  it('is added to events that have none', async () => {
+  it('is added to events without a trace context', async () => {
     expect(await stored(() => traceparent)).toEqual([traceparent, traceparent]);
     const own = traceparent.replace('01', '00');
     expect(await stored(() => traceparent, { traceparent: own })).toEqual([own, own]);

@@ -48,7 +48,7 @@ describe('SteadyClock', () => {
     expect(clock.now()).toBe(1_000_000_020_000);
   });
 
-  it('follows the wall clock forward at once, also after the wall clock was behind', () => {
+  it('follows the wall clock forward at once, even after the wall clock was behind', () => {
     const { time, clock, pass } = clocks();
     time.wall += HOUR;
     expect(clock.now()).toBe(1_000_000_000_000 + HOUR);
@@ -58,7 +58,7 @@ describe('SteadyClock', () => {
     expect(clock.now()).toBe(1_000_000_000_001 + 2 * HOUR);
   });
 
-  it('returns whole milliseconds, however often it is read', () => {
+  it('returns whole milliseconds, even if it is read often', () => {
     const time = { wall: 1_000, elapsed: 0 };
     const clock = new SteadyClock({ clock: () => Math.floor(time.wall), monotonic: () => time.elapsed });
     let isRight = true;

@@ -16,7 +16,7 @@ describe('KeyedMutex', () => {
     await Promise.all(tasks);
   });
 
-  it('runs tasks of one key in order, also after one has failed', async () => {
+  it('runs tasks of one key in order, even after one has failed', async () => {
     const mutex = new KeyedMutex();
     const order: number[] = [];
     const tasks = [1, 2, 3].map((n) =>

@@ -12,7 +12,7 @@ import { writeCall } from './writes.ts';
 const open = new AbortController().signal;
 
 describe('timeLimitOf', () => {
-  it('is the limit of the call, else that of the store', () => {
+  it('is the limit of the call, or else the limit of the store', () => {
     expect(timeLimitOf(undefined, open, 7)).toBe(7);
     expect(timeLimitOf({ timeoutMs: undefined }, open, 7)).toBe(7);
     expect(timeLimitOf({ timeoutMs: 1, signal: open }, open, 7)).toBe(1);

@@ -61,7 +61,7 @@ export class StoreContext {
   private readonly onAlert: StoreOptions['onAlert'];
   readonly deadlines = new DeadlineWatch();
   readonly heads = new HeadMemory();
-  /** Whether this process has met a run that may expire. Shared by all views. */
+  /** Whether this process has seen a run that may expire. Shared by all views. */
   readonly expiry = { isUsed: false };
   /** The tenant of this context's view; `null` for the operator's view (GEN-10). */
   readonly tenantId: string | null = null;

@@ -4,7 +4,7 @@
  */
 
 /** File systems allow 255 bytes per name. */
-const LONGEST_PART = 200;
+const MAX_PART_LENGTH = 200;
 /** Ends a part that continues in the next one. */
 const CONTINUED = '+';
 
@@ -19,7 +19,7 @@ export function encodeId(id: string): string {
     text += /[a-z0-9_-]/.test(character) ? character : `%${byte.toString(16).padStart(2, '0')}`;
   }
   const parts: string[] = [];
-  for (let at = 0; at < text.length; at += LONGEST_PART) parts.push(text.slice(at, at + LONGEST_PART));
+  for (let at = 0; at < text.length; at += MAX_PART_LENGTH) parts.push(text.slice(at, at + MAX_PART_LENGTH));
   return parts.join(`${CONTINUED}/`);
 }
 

@@ -32,7 +32,7 @@ interface Waiting<Operation, Outcome> {
   reject: (error: unknown) => void;
 }
 
-const LONGEST_TURN_MS = 5;
+const MAX_TURN_MS = 5;
 
 /** Browsers have no `setImmediate`. */
 const afterTurn =
@@ -97,7 +97,7 @@ export class GroupCommit<Operation, Outcome> {
    * sockets.
    */
   async #turnEnd(): Promise<void> {
-    if (this.#lastGroupSize <= 1 && performance.now() - this.#turnedAt < LONGEST_TURN_MS) return;
+    if (this.#lastGroupSize <= 1 && performance.now() - this.#turnedAt < MAX_TURN_MS) return;
     await new Promise<void>(afterTurn);
     this.#turnedAt = performance.now();
   }

@@ -3,7 +3,7 @@ import type { RunKey } from '../engine/run-key.ts';
 import { LruMap } from './lru-map.ts';
 
 /** How many heads are remembered. Evicted runs are unknown again. */
-const MOST_HEADS = 10_000;
+const MAX_HEADS = 10_000;
 const INCIDENT_MS = 60_000;
 
 /** The known part of a head. The result of an append, for example, contains little more than the sequence. */
@@ -30,9 +30,9 @@ interface Loss {
 }
 
 export class HeadMemory {
-  readonly #heads = new LruMap<string, KnownHead>(MOST_HEADS);
+  readonly #heads = new LruMap<string, KnownHead>(MAX_HEADS);
   /** The last reported loss of each run. */
-  readonly #reported = new LruMap<string, Loss & { at: number }>(MOST_HEADS);
+  readonly #reported = new LruMap<string, Loss & { at: number }>(MAX_HEADS);
 
   /** Returns the known head itself, which `advance` changes. Copy it to compare it with a later head. */
   get(key: string): KnownHead | null {

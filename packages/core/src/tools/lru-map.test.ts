@@ -39,7 +39,7 @@ describe('LruMap', () => {
     expect([...recent].map(([key]) => key)).toEqual(Array.from({ length: 150 }, (_, at) => at + 11));
   });
 
-  it('keeps the newest entry whatever its weight, and weighs an entry again on every set', () => {
+  it('keeps the newest entry even if it is too heavy, and weighs an entry again on every set', () => {
     const recent = new LruMap<string, number>(10, (weight) => weight);
     recent.set('a', 4);
     recent.set('b', 50);

@@ -15,7 +15,7 @@ interface Lane<T> {
   ended: boolean;
 }
 
-const SMALLEST_PAGE = 8;
+const MIN_PAGE = 8;
 
 export class Merge<T> {
   readonly #source: Ordered<T>;
@@ -25,7 +25,7 @@ export class Merge<T> {
   /** `expected` is the number of items that will probably be taken. */
   constructor(source: Ordered<T>, expected: number) {
     this.#source = source;
-    this.#page = Math.max(SMALLEST_PAGE, Math.ceil((expected / source.buckets) * 1.5));
+    this.#page = Math.max(MIN_PAGE, Math.ceil((expected / source.buckets) * 1.5));
     this.#lanes = Array.from({ length: source.buckets }, () => ({ items: [], at: 0, ended: false }));
   }
 

@@ -24,7 +24,7 @@ it.each([
   );
 });
 
-it('adds names of damaged items to those that are there', () => {
+it('adds names of damaged items to existing names', () => {
   expect(withDamage({ items: [] }, [])).toEqual({ items: [] });
   expect(withDamage({ items: [], damaged: ['a'] }, ['b'])).toEqual({ items: [], damaged: ['a', 'b'] });
 });

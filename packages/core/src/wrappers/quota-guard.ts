@@ -12,7 +12,7 @@ import { type QuotaUsage, SharedUsage } from './quota-usage.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 const FLUSH_AFTER_MS = 1_000;
-const MOST_KNOWN_RUNS = 10_000;
+const MAX_KNOWN_RUNS = 10_000;
 
 export type Proceed = (args?: readonly unknown[]) => Promise<unknown>;
 
@@ -30,7 +30,7 @@ export class QuotaGuard implements Interceptor {
   readonly #usages = new Map<string, SharedUsage>();
   readonly #buckets = new Map<string, { bucket: TokenBucket; of: string }>();
   /** Runs known to exist. */
-  readonly #existing = new LruMap<string, true>(MOST_KNOWN_RUNS);
+  readonly #existing = new LruMap<string, true>(MAX_KNOWN_RUNS);
   /** Runs that may be created by calls in progress, with the number of those calls. */
   readonly #creating = new Map<string, number>();
   #flushing: NodeJS.Timeout | undefined;

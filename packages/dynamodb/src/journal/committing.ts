@@ -35,7 +35,7 @@ import { discardStage, registerLife, type Stage, stageEntries } from './staging.
  * The maximum number of keys. A transaction has at most 100 actions, and a condition at most 300 operators, of which
  * each key takes two.
  */
-const MOST_KEYS = 80;
+const MAX_KEYS = 80;
 const MAX_TRIES = 20;
 
 /** An attempt to commit on top of a head. */
@@ -128,7 +128,7 @@ export class Committer {
     const { client, clock, lists } = this.#parts;
     const time = Math.max(clock(), head.live?.updatedAt ?? 0);
     const entries = commit.entries.map((entry, at) => ({ ...entry, time, seq: commit.known + at + 1 }));
-    const hasManyKeys = entries.length > MOST_KEYS;
+    const hasManyKeys = entries.length > MAX_KEYS;
     const attempt: Attempt = { name, commit, head, life: head.live?.life ?? newLife(), time, entries, stage: null };
     if (!hasManyKeys && fitsInCommit(entries)) return attempt;
     if (!head.live && !(await registerLife(client, lists, name, attempt.life, head.tombstone, call))) return null;

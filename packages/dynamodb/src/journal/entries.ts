@@ -12,9 +12,9 @@ import { readPartition } from '../partitions.ts';
 import { commitKey, lastSeqOf, partitionOf, stageKey } from './head.ts';
 
 /** The maximum size of a commit's item. It leaves room for redaction, which may make entries longer. */
-const LARGEST_COMMIT = 300 * 1024;
+const MAX_COMMIT_BYTES = 300 * 1024;
 const CHUNK_BYTES = 350 * 1024;
-const MOST_SEQ = Number.MAX_SAFE_INTEGER;
+const MAX_SEQ = Number.MAX_SAFE_INTEGER;
 const PAGE = 1_000;
 
 /** The entries of one item or group. */
@@ -24,15 +24,14 @@ export interface EntryGroup {
 }
 
 /**
- * Divides entries into groups that each fit into an item. An entry that is too large for an item forms a group of its
- * own.
+ * Divides entries into groups that each fit into an item. An entry that is too large for an item forms its own group.
  */
 export function groupsOf(entries: readonly JournalEntry[]): EntryGroup[] {
   const groups: JournalEntry[][] = [];
   let bytes = 0;
   for (const entry of entries) {
     const size = pairBytes(pairOf(entry));
-    if (groups.length === 0 || bytes + size > LARGEST_COMMIT) {
+    if (groups.length === 0 || bytes + size > MAX_COMMIT_BYTES) {
       groups.push([]);
       bytes = 0;
     }
@@ -45,7 +44,7 @@ export function groupsOf(entries: readonly JournalEntry[]): EntryGroup[] {
 /** Whether entries fit into the item of their commit. */
 export function fitsInCommit(entries: readonly JournalEntry[]): boolean {
   const bytes = entries.reduce((sum, entry) => sum + pairBytes(pairOf(entry)), 0);
-  return bytes <= LARGEST_COMMIT;
+  return bytes <= MAX_COMMIT_BYTES;
 }
 
 /** Returns the item of a commit, with its entries or with the stage that holds them. */
@@ -119,8 +118,7 @@ export class EntryReader {
   }
 
   /**
-   * Returns entries after a sequence, up to a last sequence. Reads no commit after the one that contains the last
-   * sequence.
+   * Returns entries after a sequence, up to and including `upTo`. Reads no commit after the one that contains `upTo`.
    */
   async read(
     name: JournalName,
@@ -143,7 +141,7 @@ export class EntryReader {
     await take(after + 1, upTo, PAGE);
     // The last commit may contain entries beyond the requested last sequence.
     const last = entries.at(-1)?.seq ?? after;
-    if (last < upTo) await take(upTo + 1, MOST_SEQ, 1);
+    if (last < upTo) await take(upTo + 1, MAX_SEQ, 1);
     return entries;
   }
 
@@ -158,7 +156,7 @@ export class EntryReader {
     if (item.b) return decodeEntries(item.b.B!, item);
     const stage = Buffer.from(item.g!.B!);
     const entries: JournalEntry[] = [];
-    const range = { from: stageKey(life, stage, after + 1, 0), to: stageKey(life, stage, MOST_SEQ, 0xffff) };
+    const range = { from: stageKey(life, stage, after + 1, 0), to: stageKey(life, stage, MAX_SEQ, 0xffff) };
     for await (const group of this.#groups(name, range, call)) {
       entries.push(...group);
       if (group.at(-1)!.seq >= upTo) break;
@@ -185,7 +183,7 @@ export class EntryReader {
 
   /** Returns the item of the commit that contains an entry. */
   async commitAt(name: JournalName, life: Buffer, seq: number, call: EngineCall): Promise<Item | undefined> {
-    const range = { from: commitKey(life, seq), to: commitKey(life, MOST_SEQ), page: 1 };
+    const range = { from: commitKey(life, seq), to: commitKey(life, MAX_SEQ), page: 1 };
     for await (const [item] of readPartition(this.#client, 'log', partitionOf(name), range, call))
       return Number(item!.f!.N) <= seq ? item : undefined;
     return undefined;
@@ -200,7 +198,7 @@ export class EntryReader {
     call: EngineCall,
   ): Promise<{ entries: JournalEntry[]; items: Item[] } | null> {
     const items: Item[] = [];
-    const range = { from: stageKey(life, stage, seq, 0), to: stageKey(life, stage, MOST_SEQ, 0xffff), page: 2 };
+    const range = { from: stageKey(life, stage, seq, 0), to: stageKey(life, stage, MAX_SEQ, 0xffff), page: 2 };
     for await (const page of readPartition(this.#client, 'log', partitionOf(name), range, call)) {
       items.push(...page);
       const count = Number(items[0]!.h!.N);

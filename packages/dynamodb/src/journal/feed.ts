@@ -1,8 +1,7 @@
 /**
  * The feed of runs. A commit adds a pending position. Readers move pending positions into numbered segments, whose
  * order never changes. Writers therefore never wait for each other. One transaction writes a segment and the head of
- * its shard and removes the pending positions, so every position is in exactly one segment, however many readers there
- * are.
+ * its shard and removes the pending positions, so every position is in exactly one segment, even with many readers.
  */
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import {
@@ -20,7 +19,7 @@ import type { EntryReader } from './entries.ts';
 import { commitKey, partitionOf } from './head.ts';
 
 /** A transaction has at most 100 actions: one for the head, one for the segment, and one for each pending position. */
-const MOST_IN_SEGMENT = 98;
+const MAX_IN_SEGMENT = 98;
 const SEGMENTS_PER_PAGE = 8;
 const RUN_HASH_BYTES = 16;
 const MAX_ROUNDS = 1_000;
@@ -114,20 +113,20 @@ export class Feed {
       const done = await this.#append(shard, Number(head?.q?.N ?? 0), whole, call);
       if (done) moved += whole.length;
       // Continues after the positions that were moved, so that a run with many commits does not delay the other runs.
-      if (done && seen.length < MOST_IN_SEGMENT) return;
+      if (done && seen.length < MAX_IN_SEGMENT) return;
       if (done) from = last;
     }
   }
 
   async #pending(shard: number, from: Buffer, call: EngineCall, to = HIGHEST): Promise<Item[]> {
     const partition = bucketPartition('p', 'runs', shard);
-    const range = { from, to, page: MOST_IN_SEGMENT };
+    const range = { from, to, page: MAX_IN_SEGMENT };
     const found: Item[] = [];
     for await (const items of readPartition(this.#client, 'log', partition, range, call)) {
       found.push(...items);
-      if (found.length >= MOST_IN_SEGMENT) break;
+      if (found.length >= MAX_IN_SEGMENT) break;
     }
-    return found.slice(0, MOST_IN_SEGMENT);
+    return found.slice(0, MAX_IN_SEGMENT);
   }
 
   /** Writes a segment. Returns false when another reader has written a segment with this number. */

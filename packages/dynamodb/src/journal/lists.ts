@@ -31,7 +31,7 @@ interface Listed {
   at: Buffer;
 }
 
-const MOST_PER_PAGE = 200;
+const MAX_PER_PAGE = 200;
 
 export class JournalLists {
   readonly #client: Client;
@@ -105,7 +105,7 @@ export class JournalLists {
     call: EngineCall,
   ): Promise<string[]> {
     const position = sortKey(joined(tenantId, after ?? ''));
-    const range = { from: position, to: Buffer.from(`${tenantId}\x01`), page: Math.min(limit + 1, MOST_PER_PAGE) };
+    const range = { from: position, to: Buffer.from(`${tenantId}\x01`), page: Math.min(limit + 1, MAX_PER_PAGE) };
     const partition = bucketPartition('n', space, shareOf(tenantId, RECORD_BUCKETS));
     const names: string[] = [];
     for await (const items of readPartition(this.#client, 'log', partition, range, call)) {

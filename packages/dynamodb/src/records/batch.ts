@@ -14,8 +14,8 @@ import type { Hints } from '../hints.ts';
 import {
   type Found,
   fieldBytes,
-  LARGEST_FIELDS,
   liveState,
+  MAX_FIELDS_BYTES,
   type PartsOf,
   recordKey,
   storedRecord,
@@ -46,10 +46,10 @@ export interface BatchSources {
 }
 
 const MAX_TRIES = 100;
-const LONGEST_DELAY_MS = 25;
+const MAX_DELAY_MS = 25;
 /** DynamoDB's limits of a transaction, reduced by the space that keys and names take. */
-const MOST_ACTIONS = 100;
-const MOST_BYTES = 3 * 1024 * 1024;
+const MAX_ACTIONS = 100;
+const MAX_BYTES = 3 * 1024 * 1024;
 /** In a transaction that would otherwise be too large, fields above this size are stored in parts. */
 const LARGE_FIELDS = 64 * 1024;
 
@@ -70,7 +70,7 @@ export async function writeBatch(
     const decision = decide(writes, found, answered, sources.clock());
     if (!decision.holds) return decision.outcomes;
     if (await carryOut(sources, writes, decision, found, call)) return decision.outcomes;
-    await sleep(Math.random() * Math.min(LONGEST_DELAY_MS, tries));
+    await sleep(Math.random() * Math.min(MAX_DELAY_MS, tries));
   }
   throw new TidemarkError(
     'OVERLOADED',
@@ -123,7 +123,7 @@ async function carryOut(
 ): Promise<boolean> {
   if (plans.length === 0) return true;
   const bytes = plans.reduce((sum, { write, after }) => sum + (after ? fieldBytes(write.name, after.fields) : 0), 0);
-  const prepared = await records.prepare(plans, bytes > MOST_BYTES ? LARGE_FIELDS : LARGEST_FIELDS, call);
+  const prepared = await records.prepare(plans, bytes > MAX_BYTES ? LARGE_FIELDS : MAX_FIELDS_BYTES, call);
   const actions: TransactWriteItem[] = prepared.flatMap(({ put, places }) => [{ Put: put }, ...places]);
   for (const at of same) {
     const Key = recordKey(writes[at]!.name);
@@ -131,12 +131,12 @@ async function carryOut(
   }
   const settle = (done: boolean) =>
     Promise.all(plans.map((plan, at) => records.settle(plan, prepared[at]!.parts, done, call)));
-  if (actions.length > MOST_ACTIONS) {
+  if (actions.length > MAX_ACTIONS) {
     await settle(false);
     throw new TidemarkError(
       'INVALID_ARGUMENT',
-      `operations must change at most ${MOST_ACTIONS} items of DynamoDB, index entries of jobs included`,
-      { field: 'operations', rule: `at most ${MOST_ACTIONS} items with index entries of jobs` },
+      `operations must change at most ${MAX_ACTIONS} items of DynamoDB, index entries of jobs included`,
+      { field: 'operations', rule: `at most ${MAX_ACTIONS} items with index entries of jobs` },
     );
   }
   // After an unknown outcome the parts stay, because the records may refer to them.

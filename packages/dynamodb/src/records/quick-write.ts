@@ -11,9 +11,9 @@ import { hasIndexKeys } from './record-plan.ts';
 import { NO_WRITE, newWriteId, WRITE_ATTRIBUTES } from './write-history.ts';
 
 /** One less than the number of ids that a record holds, so that an update never has to move an id elsewhere. */
-const MOST_REQUESTS = 31;
+const MAX_REQUESTS = 31;
 /** The maximum number of fields, because expressions have at most 4 KB and 300 operators. */
-const MOST_FIELDS = 40;
+const MAX_FIELDS = 40;
 
 export interface QuickWrite {
   request: ConditionalWrite;
@@ -27,7 +27,7 @@ export function quickWrite(write: RecordWrite, now: number): QuickWrite | null {
   if (expect?.revision === 0 || (requestId !== undefined && !requestIsNew)) return null;
   const values = [...set, ...(expect?.fields ?? [])];
   // An update that removes fields is excluded, because it might remove the last field.
-  if (values.length > MOST_FIELDS || [...set.values()].includes(null)) return null;
+  if (values.length > MAX_FIELDS || [...set.values()].includes(null)) return null;
   const issued = nextRevision();
   const writeId = newWriteId(issued);
   const it = new Expression();
@@ -57,7 +57,7 @@ export function quickWrite(write: RecordWrite, now: number): QuickWrite | null {
   }
   if (requestId !== undefined) {
     const q = it.name('q');
-    alive.push(`(attribute_not_exists(${q}) OR size(${q}) < ${it.value({ N: String(MOST_REQUESTS) })})`);
+    alive.push(`(attribute_not_exists(${q}) OR size(${q}) < ${it.value({ N: String(MAX_REQUESTS) })})`);
     sets.push(
       `${q} = list_append(if_not_exists(${q}, ${it.value({ L: [] })}), ${it.value({ L: [{ S: requestId }] })})`,
     );

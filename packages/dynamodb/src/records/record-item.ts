@@ -43,7 +43,7 @@ export interface PartsOf {
 /** Precedes the names of fields, so that no field has a name with a special meaning, such as `__proto__`. */
 const FIELD = ':';
 /** The maximum size of fields. Items may have 400 KB; the rest is left for keys, request ids and rounding. */
-export const LARGEST_FIELDS = 370 * 1024;
+export const MAX_FIELDS_BYTES = 370 * 1024;
 /** Deleted and expired records are kept at least this long after the last time at which a request id is needed. */
 const MARGIN_MS = 3_600_000;
 const NO_FIELDS: Fields = new Map();
@@ -61,7 +61,7 @@ const ABSENT: Found = {
 
 /**
  * Recognises a write by its id, or by its request id once many other writes have followed. A write without conditions
- * may be applied again: its caller has not returned yet, so it may also come last.
+ * may be applied again: its call is still in progress, so it may as well take effect last.
  */
 export function ownWrite(writeId: Buffer, { requestId, expect }: Pick<RecordWrite, 'requestId' | 'expect'>): OwnWrite {
   return {
@@ -154,7 +154,7 @@ interface Written {
   parts: PartsOf | null;
 }
 
-/** Returns the complete item as of after a write. */
+/** Returns the complete item after a write. */
 export function recordItem(name: RecordName, it: Written): Item {
   const item: Item = { ...recordKey(name), k: { S: name.key }, o: { S: name.tenantId } };
   item.r = { N: String(it.revision) };

@@ -28,7 +28,7 @@ import {
 import { newWriteId } from './write-history.ts';
 
 /** The maximum number of request ids in a record. When a record has more, the older half is moved elsewhere. */
-const MOST_REQUESTS = 32;
+const MAX_REQUESTS = 32;
 
 /** The planned change of a record. */
 export interface Plan {
@@ -58,7 +58,7 @@ export function planWrite(write: RecordWrite, before: Found, answered: boolean, 
   const revision = revisionAfter(before.revision);
   const after = recordAfter(write, live, revision, now);
   if (after === null && !existed) return { applied: true, record: null, existed };
-  const { held, left } = requestsAfter(before.requests, write.requestId, true, MOST_REQUESTS);
+  const { held, left } = requestsAfter(before.requests, write.requestId, true, MAX_REQUESTS);
   return { write, before, after, revision, writeId: newWriteId(revision), now, requests: held, left };
 }
 

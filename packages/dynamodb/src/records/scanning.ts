@@ -13,7 +13,7 @@ import { HIGHEST, type PartitionRange, readPartition } from '../partitions.ts';
 
 /** The number of extra items to read, because some of them are expired or deleted records. */
 const EXTRA = 8;
-const MOST_PER_PAGE = 1_000;
+const MAX_PER_PAGE = 1_000;
 /** The index cuts keys that are longer than this, so the bounds are checked again with the whole key. */
 const CUT_AT = 960;
 
@@ -32,7 +32,7 @@ export async function* scanItems(
   const highest = high === null ? Buffer.from(`${tenantId}\x01`) : highBound(joined(tenantId, high));
   const from = position && !reverse && Buffer.compare(position, lowest) > 0 ? position : lowest;
   const to = position && reverse && Buffer.compare(position, highest) < 0 ? position : highest;
-  const read: PartitionRange = { from, to, page: Math.min(limit + EXTRA, MOST_PER_PAGE) };
+  const read: PartitionRange = { from, to, page: Math.min(limit + EXTRA, MAX_PER_PAGE) };
   if (reverse) read.reverse = true;
   if (keysOnly) read.projection = KEYS_ONLY;
   for await (const items of readPartition(client, 'records', recordPartition('r', space, tenantId), read, call)) {
@@ -70,7 +70,7 @@ export async function* scanIndexItems(
   const range = {
     from: position ?? joined(tenantId, from),
     to: joined(tenantId, to),
-    page: Math.min(limit + EXTRA, MOST_PER_PAGE),
+    page: Math.min(limit + EXTRA, MAX_PER_PAGE),
   };
   for await (const items of readPartition(client, 'records', recordPartition('i', 'kv', tenantId), range, call)) {
     const entries = items.filter(({ s }) => !position?.equals(s!.B!));

@@ -1,7 +1,7 @@
 /**
- * The ids of the last writes of a record, by which the retry of a write recognises that an earlier attempt was applied,
- * also after writes of others. An id begins with the revision that the write gave the record. Revisions of a record
- * only increase, so a write is known not to be applied when an older one is in the history and it is not.
+ * The ids of the last writes of a record. With them, the retry of a write recognises that an earlier attempt was
+ * applied, even if other writers have followed. An id begins with the revision that the write gave the record.
+ * Revisions only increase, so if the history contains an older write but not this one, this one was never applied.
  */
 import { randomBytes } from 'node:crypto';
 import type { Item } from '../client.ts';

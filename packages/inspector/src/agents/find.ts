@@ -6,7 +6,7 @@ import { listPauses, listSessions } from './api.ts';
 
 const PAGE = { cursor: undefined, limit: 1_000 };
 const MOST = 6;
-const SHORTEST_PAUSE_ID = 4;
+const MIN_PAUSE_ID_LENGTH = 4;
 
 export async function findSessions(text: string, signal: AbortSignal): Promise<Finding[]> {
   const tenant = currentTenant();
@@ -21,7 +21,7 @@ export async function findSessions(text: string, signal: AbortSignal): Promise<F
 }
 
 export async function findPauses(text: string, signal: AbortSignal): Promise<Finding[]> {
-  if (text.length < SHORTEST_PAUSE_ID || !/^[0-9a-f]+$/.test(text)) return [];
+  if (text.length < MIN_PAUSE_ID_LENGTH || !/^[0-9a-f]+$/.test(text)) return [];
   const tenant = currentTenant();
   const { items } = await listPauses(PAGE, tenant, signal);
   const begun = items.filter(({ pauseId }) => pauseId.startsWith(text));

@@ -17,14 +17,14 @@ import { getMemory, listMemory, type MemoryInfo } from './api.ts';
 import type { Session } from './session.ts';
 
 const PAGE = 1_000;
-const MOST_KEYS = 10_000;
+const MAX_KEYS = 10_000;
 const POLL_MS = 4_000;
-const MOST_DIFFERENCES = 200;
+const MAX_DIFFERENCES = 200;
 
 export function MemoryTab({ session }: { session: Session }) {
   const { sessionId, tenant } = session;
   const keys = useResource(sessionId, (signal) =>
-    readUpTo(MOST_KEYS, (cursor) => listMemory({ cursor, limit: PAGE }, tenant, signal)),
+    readUpTo(MAX_KEYS, (cursor) => listMemory({ cursor, limit: PAGE }, tenant, signal)),
   );
   useEffect(() => {
     const timer = setInterval(() => !document.hidden && keys.reload(), POLL_MS);
@@ -36,7 +36,7 @@ export function MemoryTab({ session }: { session: Session }) {
   const own = read.items.filter(({ key }) => isOfSession(key, sessionId));
   return (
     <div class="memory-tab">
-      {!read.isWhole && <p class="tone-warn">Only the first {countText(read.items.length)} keys were checked.</p>}
+      {!read.isComplete && <p class="tone-warn">Only the first {countText(read.items.length)} keys were checked.</p>}
       {own.length === 0 && (
         <Empty icon="kv" title="No memory for this session">
           <p>Memory states whose key contains the session id appear here:</p>
@@ -94,7 +94,7 @@ function MemoryCard({ info, session }: { info: MemoryInfo; session: Session }) {
             {counted(change.list.length, 'change')} since version {change.since}
           </h3>
           <ol class="changes">
-            {change.list.slice(0, MOST_DIFFERENCES).map(({ path, before, after }) => (
+            {change.list.slice(0, MAX_DIFFERENCES).map(({ path, before, after }) => (
               <li key={path}>
                 <code>{path || '/'}</code>
                 {before !== undefined && <del>{shortText(before, 200)}</del>}

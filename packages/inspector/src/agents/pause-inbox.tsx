@@ -35,7 +35,7 @@ export function PauseInbox({ sessionId, tenant }: InboxProps) {
   return (
     <div class="pause-inbox">
       {error.value !== undefined && <Failure error={error.value} onRetry={reload} />}
-      {!inbox.isWhole && (
+      {!inbox.isComplete && (
         <p class="tone-warn">Only {countText(inbox.items.length)} pauses were read; there are more.</p>
       )}
       {open.length === 0 && <NoPauses />}

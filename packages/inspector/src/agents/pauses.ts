@@ -5,8 +5,8 @@ import type { Tenant } from '../live/tenant.ts';
 import { listPauses, listSteering } from './api.ts';
 
 const PAGE = 1_000;
-const MOST_PAUSES = 5_000;
-const MOST_STEERING = 10_000;
+const MAX_PAUSES = 5_000;
+const MAX_STEERING = 10_000;
 
 /** The decision on each pause, by pause id. */
 export type Decisions = ReadonlyMap<string, SteeringEvent>;
@@ -18,7 +18,7 @@ export async function readPauses(
   signal: AbortSignal,
 ): Promise<Reading<PauseInfo>> {
   const read = (cursor: string | undefined) => listPauses({ cursor, limit: PAGE, sessionId }, tenant, signal);
-  const reading = await readUpTo(MOST_PAUSES, read);
+  const reading = await readUpTo(MAX_PAUSES, read);
   reading.items.sort((a, b) => Date.parse(a.expiresAt) - Date.parse(b.expiresAt));
   return reading;
 }
@@ -33,7 +33,7 @@ export async function readDecisions(
   const tasks = new Map(waiting.map((pause) => [JSON.stringify([pause.sessionId, pause.taskId]), pause]));
   const logs = await Promise.all(
     [...tasks.values()].map(({ sessionId, taskId }) =>
-      listSteering(sessionId, { taskId, limit: MOST_STEERING }, tenant, signal),
+      listSteering(sessionId, { taskId, limit: MAX_STEERING }, tenant, signal),
     ),
   );
   return decisionsIn(logs.flatMap((log) => log.items));

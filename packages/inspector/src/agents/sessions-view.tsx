@@ -85,7 +85,7 @@ export function SessionsView() {
       {data.value && (
         <p class="count-line quiet" role="status">
           {counted(sessions.value.length, 'session')}
-          {!data.value.isWhole && `, from the first ${countText(data.value.items.length)} by id`}
+          {!data.value.isComplete && `, from the first ${countText(data.value.items.length)} by id`}
         </p>
       )}
     </section>

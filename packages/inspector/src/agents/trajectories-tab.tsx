@@ -12,7 +12,7 @@ import { getTrajectory, listPlannerEvents, listTraces, loadHistory } from './api
 import type { Session } from './session.ts';
 import { wordsOf } from './update-text.ts';
 
-const MOST_EVENTS = 500;
+const MAX_EVENTS = 500;
 
 export function TrajectoriesTab({ session }: { session: Session }) {
   const { sessionId, tenant } = session;
@@ -76,11 +76,11 @@ function Trace({ traceId, session, isKnown }: { traceId: string; session: Sessio
           </h2>
           {planned.error.value !== undefined && <Failure error={planned.error.value} onRetry={planned.reload} />}
           <ol class="trace-events">
-            {events.slice(0, MOST_EVENTS).map((event, at) => (
+            {events.slice(0, MAX_EVENTS).map((event, at) => (
               <Planned key={event.eventId ?? at} event={event} />
             ))}
           </ol>
-          {events.length > MOST_EVENTS && <p class="quiet">and {countText(events.length - MOST_EVENTS)} more</p>}
+          {events.length > MAX_EVENTS && <p class="quiet">and {countText(events.length - MAX_EVENTS)} more</p>}
         </section>
         <section class="panel" aria-label="Flow events">
           <h2>
@@ -88,11 +88,11 @@ function Trace({ traceId, session, isKnown }: { traceId: string; session: Sessio
           </h2>
           {history.error.value !== undefined && <Failure error={history.error.value} onRetry={history.reload} />}
           <ol class="trace-events">
-            {flow.slice(0, MOST_EVENTS).map((event, at) => (
+            {flow.slice(0, MAX_EVENTS).map((event, at) => (
               <Flowed key={event.eventId ?? at} event={event} />
             ))}
           </ol>
-          {flow.length > MOST_EVENTS && <p class="quiet">and {countText(flow.length - MOST_EVENTS)} more</p>}
+          {flow.length > MAX_EVENTS && <p class="quiet">and {countText(flow.length - MAX_EVENTS)} more</p>}
         </section>
       </div>
     </div>

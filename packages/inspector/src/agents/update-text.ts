@@ -5,7 +5,7 @@ import { shortText } from '../parts/json.ts';
 import type { Tone } from '../parts/status.tsx';
 
 const WORDS = ['text', 'message', 'content', 'answer', 'comment', 'reason'];
-const MOST_CHARACTERS = 400;
+const MAX_CHARACTERS = 400;
 
 /** Returns the text in a value, or the value itself on one line. */
 export function wordsOf(value: unknown): string {
@@ -18,7 +18,7 @@ export function wordsOf(value: unknown): string {
     }
     if (Object.keys(value).length === 0) return '';
   }
-  return shortText(value, MOST_CHARACTERS);
+  return shortText(value, MAX_CHARACTERS);
 }
 
 const LOOKS: Record<string, { icon: IconName; tone: Tone }> = {

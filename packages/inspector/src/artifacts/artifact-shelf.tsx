@@ -57,7 +57,7 @@ export function ArtifactShelf({ scope, tenant }: { scope: ArtifactScope; tenant:
           row={(index) => ({ cells: <ArtifactCells artifact={artifacts.value[index]} /> })}
         />
         <p class="count-line quiet" role="status">
-          {!data.value.isWhole && 'at least '}
+          {!data.value.isComplete && 'at least '}
           {counted(artifacts.value.length, 'artifact')}
         </p>
       </div>

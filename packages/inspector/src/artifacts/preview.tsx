@@ -10,11 +10,11 @@ import { Failure, Waiting } from '../parts/states.tsx';
 import { readStart } from './api.ts';
 import { type PreviewKind, previewKindOf, typeOf } from './preview-kind.ts';
 
-const MOST_BYTES: Record<PreviewKind, number> = { text: 256_000, image: 4_000_000, bytes: 512 };
+const MAX_BYTES: Record<PreviewKind, number> = { text: 256_000, image: 4_000_000, bytes: 512 };
 
 export function Preview({ artifact, tenant }: { artifact: ArtifactRef; tenant: Tenant }) {
   const kind = previewKindOf(artifact);
-  const most = MOST_BYTES[kind];
+  const most = MAX_BYTES[kind];
   const isTooLarge = kind === 'image' && artifact.sizeBytes > most;
   const start = useResource(artifact.id, async (signal) =>
     isTooLarge ? new Uint8Array() : readStart(artifact, most, tenant, signal),

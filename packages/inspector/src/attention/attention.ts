@@ -15,9 +15,9 @@ import { failedRuns } from './run-concerns.ts';
 const REFRESH_MS = 30_000;
 /** The delay of the first check, which lets the current view load first. */
 const FIRST_AFTER_MS = 1_500;
-const LONGEST_MS = 60_000;
+const MAX_MS = 60_000;
 /** The maximum number of tenants whose jobs and pauses are checked. */
-const MOST_TENANTS = 10;
+const MAX_TENANTS = 10;
 
 /** The concerns by group; `null` until the first check is done. */
 export const concernGroups = signal<readonly ConcernGroup[] | null>(null);
@@ -51,9 +51,9 @@ export function startAttention(): void {
 }
 
 async function loadConcerns(): Promise<void> {
-  const signal = AbortSignal.timeout(LONGEST_MS);
+  const signal = AbortSignal.timeout(MAX_MS);
   noteVisit();
-  const { items, next } = await listTenants(MOST_TENANTS, signal).catch(() => ({ items: [], next: undefined }));
+  const { items, next } = await listTenants(MAX_TENANTS, signal).catch(() => ({ items: [], next: undefined }));
   const tenants = items.length === 0 ? [undefined] : items.map((it) => (it === DEFAULT_TENANT ? undefined : it));
   const jobs = Promise.all(tenants.map((tenant) => jobConcerns(tenant, signal)));
   const jobsThat = (are: keyof JobConcerns) => () => jobs.then((found) => found.flatMap((it) => it[are]));

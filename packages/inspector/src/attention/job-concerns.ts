@@ -13,7 +13,7 @@ import type { Concern } from './concern.ts';
 const THRESHOLD = '5m';
 const MOST = 200;
 /** The maximum number of overdue jobs per type that the server returns. */
-const MOST_OVERDUE = 100;
+const MAX_OVERDUE = 100;
 const UNFINISHED: readonly ListedJobState[] = ['pending', 'claimed', 'running'];
 
 export interface JobConcerns {
@@ -60,7 +60,7 @@ function deadConcern(job: Job, tenant: Tenant): Concern {
 function untakenConcern(overdue: readonly OverdueJob[], tenant: Tenant): Concern {
   const { taskType } = overdue[0]!.job;
   const oldest = Math.min(...overdue.map(({ job }) => job.updatedAt));
-  const count = `${overdue.length >= MOST_OVERDUE ? 'at least ' : ''}${counted(overdue.length, 'job')}`;
+  const count = `${overdue.length >= MAX_OVERDUE ? 'at least ' : ''}${counted(overdue.length, 'job')}`;
   return {
     id: `untaken ${tenant} ${taskType}`,
     title: taskType,

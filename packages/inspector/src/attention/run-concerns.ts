@@ -7,9 +7,9 @@ import { listRuns, storedSnapshot } from '../runs/api.ts';
 import { hrefOfRun } from '../runs/links.ts';
 import type { Concern } from './concern.ts';
 
-const MOST_FAILED = 100;
+const MAX_FAILED = 100;
 /** The maximum number of failed runs whose error is read. */
-const MOST_READ = 10;
+const MAX_READ = 10;
 const RECENT_RUNS = 20;
 const RECENT_MS = 3_600_000;
 /** Thresholds of the snapshot lag: listed, warning, error. */
@@ -17,8 +17,8 @@ const LAG_MS = { allowed: 1_000, high: 5_000, resync: 10_000 };
 
 export async function failedRuns(since: number, signal: AbortSignal): Promise<Concern[]> {
   const filter = { status: 'FAILED', updatedAfter: new Date(since).toISOString() } as const;
-  const { items } = await listRuns(filter, { limit: MOST_FAILED }, signal);
-  const errors = await Promise.all(items.slice(0, MOST_READ).map((run) => snapshotOf(run, signal)));
+  const { items } = await listRuns(filter, { limit: MAX_FAILED }, signal);
+  const errors = await Promise.all(items.slice(0, MAX_READ).map((run) => snapshotOf(run, signal)));
   return items.map((run, at) => ({
     ...concernOf(run),
     id: `failed ${run.tenantId} ${run.runId}`,

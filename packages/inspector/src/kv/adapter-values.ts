@@ -9,7 +9,7 @@ const PLAIN = 0;
 const BROTLI = 1;
 const LENGTH_BYTES = 8;
 /** A limit far above the number of fields that a record can have. */
-const MOST_FIELDS = 100_000;
+const MAX_FIELDS = 100_000;
 
 /** Returns the value of a field as an object to show, or `undefined` if no adapter has stored it. */
 export function adapterValueOf(value: WireBytes): object | undefined {
@@ -18,7 +18,7 @@ export function adapterValueOf(value: WireBytes): object | undefined {
   const bytes = bytesOfWire(value);
   if (bytes.length <= COUNT_BYTES) return undefined;
   const fields = viewOf(bytes).getUint32(0);
-  if (fields === 0 || fields > MOST_FIELDS) return undefined;
+  if (fields === 0 || fields > MAX_FIELDS) return undefined;
   const body = bytes.subarray(COUNT_BYTES);
   if (fields > 1) return { parts: fields };
   if (body[0] === BROTLI) return { compressed: `${body.length} bytes` };

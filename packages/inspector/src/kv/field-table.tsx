@@ -79,7 +79,7 @@ function FieldRow({ name, value, isSealed, isChanged }: FieldRowProps) {
 }
 
 function Value({ form, value, name }: { form: Form; value: WireBytes; name: string }) {
-  const [isWhole, setWhole] = useState(false);
+  const [isComplete, setComplete] = useState(false);
   const text = textIn(form, value);
   if (form === 'JSON' || form === 'adapter') return <JsonTree value={jsonOf(text)} label={`Field ${name}`} />;
   const ms = form === 'time' ? millisOf(text) : null;
@@ -92,11 +92,11 @@ function Value({ form, value, name }: { form: Form; value: WireBytes; name: stri
         </span>
       </span>
     );
-  if (text.length <= FIRST_CHARACTERS || isWhole) return <span class="field-text">{text}</span>;
+  if (text.length <= FIRST_CHARACTERS || isComplete) return <span class="field-text">{text}</span>;
   return (
     <span class="field-text">
       {text.slice(0, FIRST_CHARACTERS)}…{' '}
-      <button type="button" class="small" onClick={() => setWhole(true)}>
+      <button type="button" class="small" onClick={() => setComplete(true)}>
         show all
       </button>
     </span>

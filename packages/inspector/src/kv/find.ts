@@ -5,11 +5,11 @@ import { currentTenant } from '../shell/tenant-box.tsx';
 import { scanRecords } from './api.ts';
 
 const MOST = 5;
-const MOST_BYTES = 512;
+const MAX_BYTES = 512;
 const JOB_PREFIX = 'gbe.state.tasks.';
 
 export async function findRecords(text: string, signal: AbortSignal): Promise<Finding[]> {
-  if (new TextEncoder().encode(JOB_PREFIX + text).length > MOST_BYTES) return [];
+  if (new TextEncoder().encode(JOB_PREFIX + text).length > MAX_BYTES) return [];
   const tenant = currentTenant();
   const scan = async (prefix: string) => (await scanRecords(prefix, { limit: MOST }, tenant, signal)).items;
   const slash = text.indexOf('/');

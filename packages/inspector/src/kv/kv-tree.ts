@@ -16,7 +16,7 @@ const DEBOUNCE_MS = 200;
 interface Branch {
   /** The keys read so far, in the store's order. */
   keys: ReadonlySet<string>;
-  isWhole: boolean;
+  isComplete: boolean;
   isLoading: boolean;
   error?: unknown;
   /** The cursor of the next page. */
@@ -24,11 +24,11 @@ interface Branch {
 }
 
 export type TreeRow =
-  | { kind: 'branch'; prefix: string; name: string; depth: number; count: number; isWhole: boolean; isOpen: boolean }
+  | { kind: 'branch'; prefix: string; name: string; depth: number; count: number; isComplete: boolean; isOpen: boolean }
   | { kind: 'key'; key: string; name: string; depth: number }
   | { kind: 'more'; prefix: string; depth: number; count: number; isLoading: boolean; error?: unknown };
 
-const UNREAD: Branch = { keys: new Set(), isWhole: false, isLoading: false };
+const UNREAD: Branch = { keys: new Set(), isComplete: false, isLoading: false };
 
 export class KvTree {
   readonly root: string;
@@ -73,7 +73,7 @@ export class KvTree {
   /** Reads the next keys of a branch. */
   async readOn(prefix: string): Promise<void> {
     const before = this.#branches.value.get(prefix) ?? UNREAD;
-    if (before.isLoading || before.isWhole) return;
+    if (before.isLoading || before.isComplete) return;
     const { signal } = this.#asking;
     this.#set(prefix, { isLoading: true, error: undefined });
     const enough = before.keys.size + CHUNK;
@@ -87,7 +87,7 @@ export class KvTree {
           ...page.items.map(({ key }) => key),
         ]);
         size = keys.size;
-        this.#set(prefix, { keys, cursor, isWhole: cursor === undefined });
+        this.#set(prefix, { keys, cursor, isComplete: cursor === undefined });
         if (cursor === undefined) break;
       }
     } catch (error) {
@@ -160,13 +160,13 @@ export class KvTree {
       // The last entry may have further keys that have not been read.
       const own = this.#branches.value.get(entry.prefix);
       const isRead = own !== undefined && own.keys.size >= entry.count;
-      const isWhole = isRead ? own.isWhole : branch.isWhole || at < entries.length - 1;
+      const isComplete = isRead ? own.isComplete : branch.isComplete || at < entries.length - 1;
       const isOpen = this.#open.value.has(entry.prefix);
-      rows.push({ ...entry, depth, count: isRead ? own.keys.size : entry.count, isWhole, isOpen });
+      rows.push({ ...entry, depth, count: isRead ? own.keys.size : entry.count, isComplete, isOpen });
       if (isOpen) rows.push(...this.#rowsUnder(entry.prefix, depth + 1));
     }
-    const { isWhole, isLoading, error } = branch;
-    if (!isWhole) rows.push({ kind: 'more', prefix, depth, count: branch.keys.size, isLoading, error });
+    const { isComplete, isLoading, error } = branch;
+    if (!isComplete) rows.push({ kind: 'more', prefix, depth, count: branch.keys.size, isLoading, error });
     return rows;
   }
 }

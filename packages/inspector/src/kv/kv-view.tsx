@@ -55,7 +55,7 @@ export function KvView() {
     { keys: 'Escape', does: 'close the record', run: () => setQuery({ key: '' }) },
   ]);
 
-  const { keys, isWhole, isLoading, error } = tree.whole.value;
+  const { keys, isComplete, isLoading, error } = tree.whole.value;
   return (
     <section class="view kv-view">
       <div class="view-head">
@@ -86,7 +86,7 @@ export function KvView() {
               row={(index) => TreeCells({ row: tree.rows.value[index], openKey: key, changed: tree.changed.value })}
             />
             <p class="count-line quiet" role="status">
-              {isWhole ? counted(keys.size, 'record') : `at least ${counted(keys.size, 'record')}`}
+              {isComplete ? counted(keys.size, 'record') : `at least ${counted(keys.size, 'record')}`}
               {isLoading && ' · loading'}
             </p>
           </div>

@@ -37,7 +37,7 @@ export function TreeCells({ row, openKey, changed }: TreeCellsProps): { class?: 
         </span>
       ),
     };
-  const { prefix, name, isOpen, isWhole, count } = row;
+  const { prefix, name, isOpen, isComplete, count } = row;
   const framework = frameworkOfPrefix(prefix);
   const hasChanged = !isOpen && [...changed].some((key) => key.startsWith(prefix));
   return {
@@ -50,7 +50,7 @@ export function TreeCells({ row, openKey, changed }: TreeCellsProps): { class?: 
           {name} {framework !== null && <span class="quiet">{framework}</span>}
         </span>
         <span role="gridcell" class="number quiet">
-          {isWhole ? countText(count) : `at least ${countText(count)}`}
+          {isComplete ? countText(count) : `at least ${countText(count)}`}
         </span>
       </>
     ),

@@ -4,7 +4,7 @@ import type { Page } from '@tidemark/core/portable';
 export interface Reading<T> {
   items: T[];
   /** False if the limit was reached before the end. */
-  isWhole: boolean;
+  isComplete: boolean;
 }
 
 /** Reads pages until the end, or until there are at least `most` items. */
@@ -16,8 +16,8 @@ export async function readUpTo<T>(
   for (let cursor: string | undefined; ; ) {
     const page = await read(cursor);
     items.push(...page.items);
-    if (page.next === undefined) return { items, isWhole: true };
-    if (items.length >= most) return { items, isWhole: false };
+    if (page.next === undefined) return { items, isComplete: true };
+    if (items.length >= most) return { items, isComplete: false };
     cursor = page.next;
   }
 }

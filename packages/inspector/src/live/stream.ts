@@ -34,8 +34,8 @@ export interface Subscription {
 /** Views often change together, so the stream is opened once for all of them. */
 const DEBOUNCE_MS = 50;
 const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = 10_000;
-const LONGEST_SILENCE_MS = 40_000;
+const MAX_RETRY_MS = 10_000;
+const MAX_SILENCE_MS = 40_000;
 /** How long a hidden page keeps its connection. */
 const HIDDEN_MS = 60_000;
 
@@ -105,7 +105,7 @@ async function keepOpen(signal: AbortSignal): Promise<void> {
     return;
   }
   connection.value = 'connecting';
-  for (let retryMs = FIRST_RETRY_MS; !signal.aborted; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
+  for (let retryMs = FIRST_RETRY_MS; !signal.aborted; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
     const silence = new SilenceTimer();
     try {
       const options = { ...streamRequest(), signal: AbortSignal.any([signal, silence.signal]) };
@@ -140,7 +140,7 @@ class SilenceTimer {
   /** Restarts the timer after each chunk. `chunksOf` calls it. */
   readonly end = (): void => {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#tooLong.abort(), LONGEST_SILENCE_MS);
+    this.#timer = setTimeout(() => this.#tooLong.abort(), MAX_SILENCE_MS);
   };
 
   stop(): void {

@@ -142,14 +142,14 @@ function Container({ tree, value, path, name, openLevels }: NodeProps & { value:
 }
 
 function Leaf({ value }: { value: unknown }) {
-  const [isWhole, setWhole] = useState(false);
+  const [isComplete, setComplete] = useState(false);
   const kind = value === null ? 'null' : typeof value;
-  if (typeof value !== 'string' || value.length <= FIRST_CHARACTERS || isWhole)
+  if (typeof value !== 'string' || value.length <= FIRST_CHARACTERS || isComplete)
     return <span class={`json-${kind}`}>{JSON.stringify(value)}</span>;
   return (
     <>
       <span class="json-string">{JSON.stringify(value.slice(0, FIRST_CHARACTERS)).slice(0, -1)}…</span>{' '}
-      <button type="button" class="small" onClick={() => setWhole(true)}>
+      <button type="button" class="small" onClick={() => setComplete(true)}>
         all {countText(value.length)} characters
       </button>
     </>

@@ -4,7 +4,7 @@
  */
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 
-const MOST_PIXELS = 15_000_000;
+const MAX_PIXELS = 15_000_000;
 /** Extra rows above and below the view, so that scrolling shows no gaps. */
 const MARGIN_ROWS = 8;
 
@@ -24,7 +24,7 @@ export class ListWindow {
   }
 
   /** The height of the scrolled element. */
-  readonly height = computed(() => Math.min(this.count.value * this.rowHeight, MOST_PIXELS));
+  readonly height = computed(() => Math.min(this.count.value * this.rowHeight, MAX_PIXELS));
 
   /** The number of list pixels per pixel of scrolling. */
   readonly #pace = computed(() => {

@@ -50,11 +50,11 @@ export function listQuarantined(tenantId: string | undefined, limit: number, sig
 
 /** Returns the quarantine of a run, or `undefined` if it is not quarantined. */
 export async function quarantineOf(run: RunName, signal: AbortSignal): Promise<QuarantinedRun | undefined> {
-  const { items } = await listQuarantined(run.tenantId, MOST_QUARANTINED, signal);
+  const { items } = await listQuarantined(run.tenantId, MAX_QUARANTINED, signal);
   return items.find(({ runId }) => runId === run.runId);
 }
 
-const MOST_QUARANTINED = 1_000;
+const MAX_QUARANTINED = 1_000;
 
 const tenantQuery = ({ tenantId }: RunName) => ({ tenantId });
 

@@ -20,7 +20,7 @@ import type { RunTabProps } from './run-tab.ts';
 const ROW_HEIGHT = 28;
 const COLUMNS = ['Seq', 'Offset', 'Stored', 'Type', 'Step', 'Payload', 'Flags'];
 /** The maximum number of opened events. Opening another event closes the oldest one. */
-const MOST_OPEN = 6;
+const MAX_OPEN = 6;
 /** A delay that prevents loading while the reader keeps scrolling. */
 const SETTLE_MS = 40;
 /** The page size when searching for the next failure. */
@@ -56,7 +56,7 @@ export function EventLog({ run, head, name }: RunTabProps) {
   const choose = (seq: number) => setQuery({ seq });
   const open = (seq: number) => {
     const others = opened.filter((it) => it !== seq);
-    setQuery({ seq, open: [...others, seq].slice(-MOST_OPEN).join(',') });
+    setQuery({ seq, open: [...others, seq].slice(-MAX_OPEN).join(',') });
   };
   const move = (by: number) => {
     const index = Math.max(0, Math.min(list.count.value - 1, chosen + by));

@@ -7,12 +7,12 @@ import type { RunEventRecord } from '@tidemark/core/portable';
 import type { RunSource } from './source.ts';
 
 const PAGE = 200;
-const MOST_PAGES = 60;
-const MOST_CHARACTERS = 24_000_000;
+const MAX_PAGES = 60;
+const MAX_CHARACTERS = 24_000_000;
 /** How long to wait before a failed page is fetched again. */
 const RETRY_MS = 2_000;
 /** The maximum number of concurrent page fetches. */
-const MOST_AT_ONCE = 3;
+const MAX_AT_ONCE = 3;
 
 interface EventPage {
   /** Events by sequence. An event with a missing sequence was never written. */
@@ -92,7 +92,7 @@ export class EventPages {
   }
 
   #fetchWanted(): void {
-    while (this.#fetching.size < MOST_AT_ONCE) {
+    while (this.#fetching.size < MAX_AT_ONCE) {
       const number = this.#wanted.find((it) => !this.#fetching.has(it));
       if (number === undefined) return;
       this.#wanted = this.#wanted.filter((it) => it !== number);
@@ -128,7 +128,7 @@ export class EventPages {
     let characters = 0;
     for (const page of this.#pages.values()) characters += page.size;
     for (const [number, page] of this.#pages) {
-      if (this.#pages.size <= MOST_PAGES && characters <= MOST_CHARACTERS) return;
+      if (this.#pages.size <= MAX_PAGES && characters <= MAX_CHARACTERS) return;
       if (this.#pages.size === 1) return;
       this.#pages.delete(number);
       characters -= page.size;

@@ -10,7 +10,7 @@ const PAGE = 1_000;
 /** Runs of up to this many events are read automatically. */
 export const READ_AT_ONCE = 50_000;
 /** The maximum number of events to read. */
-export const MOST_READ = 300_000;
+export const MAX_READ = 300_000;
 /** Payload fields that the state depends on. */
 const PAYLOAD_FIELDS = ['errorCode', 'errorMessage', 'retryable', 'artifacts'] as const;
 
@@ -22,7 +22,7 @@ export class RunHistory {
   #receivedTo = 0;
   /** The last sequence read. */
   readonly readTo = signal(0);
-  readonly isWhole = signal(false);
+  readonly isComplete = signal(false);
   readonly error = signal<unknown>(undefined);
 
   constructor(source: RunSource) {
@@ -35,11 +35,11 @@ export class RunHistory {
 
   /** Reads the run to its end. After a failure, continues from where the read stopped. */
   async read(): Promise<void> {
-    if (this.#isReading || this.isWhole.value) return;
+    if (this.#isReading || this.isComplete.value) return;
     this.#isReading = true;
     this.error.value = undefined;
     try {
-      while (this.#events.length < MOST_READ && !this.isWhole.value) await this.#readPage();
+      while (this.#events.length < MAX_READ && !this.isComplete.value) await this.#readPage();
     } catch (error) {
       if (!this.#reading.signal.aborted) this.error.value = error;
     }
@@ -49,12 +49,12 @@ export class RunHistory {
   /** Adds a live event. If earlier events are missing, reads them first. */
   receive(event: RunEventRecord): void {
     this.#receivedTo = Math.max(this.#receivedTo, event.runSeq);
-    if (!this.isWhole.value || event.runSeq <= this.readTo.value) return;
+    if (!this.isComplete.value || event.runSeq <= this.readTo.value) return;
     if (event.runSeq === this.readTo.value + 1) {
       this.#take([event]);
       return;
     }
-    this.isWhole.value = false;
+    this.isComplete.value = false;
     void this.read();
   }
 
@@ -64,7 +64,7 @@ export class RunHistory {
     this.#take(events);
     // An event received during the read may not be in this page.
     const isBehind = this.#receivedTo > Math.max(receivedBefore, this.readTo.value);
-    if (events.length < PAGE && !isBehind) this.isWhole.value = true;
+    if (events.length < PAGE && !isBehind) this.isComplete.value = true;
   }
 
   #take(events: readonly RunEventRecord[]): void {

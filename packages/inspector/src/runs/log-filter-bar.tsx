@@ -9,7 +9,7 @@ import { LIFECYCLE_TYPES } from './event-kinds.ts';
 import { isEmpty, type LogFilter, patternProblem } from './log-filter.ts';
 import type { LogSearch } from './log-search.ts';
 
-const MOST_STEPS = 200;
+const MAX_STEPS = 200;
 
 interface LogFilterBarProps {
   filter: LogFilter;
@@ -49,7 +49,7 @@ export function LogFilterBar({ filter, search, head, box, snapshot }: LogFilterB
         <span class="unseen">Step</span>
         <TextBox
           type="text"
-          known={snapshot?.steps.slice(0, MOST_STEPS).map(({ stepId }) => stepId) ?? []}
+          known={snapshot?.steps.slice(0, MAX_STEPS).map(({ stepId }) => stepId) ?? []}
           placeholder="Step"
           value={filter.step}
           onText={(text) => setQuery({ step: text.trim() })}

@@ -5,7 +5,7 @@ import type { RunSource } from './source.ts';
 
 const PAGE = 1_000;
 /** The search stops after this many matches. */
-const MOST_MATCHES = 200_000;
+const MAX_MATCHES = 200_000;
 
 export class LogSearch {
   readonly #source: RunSource;
@@ -41,7 +41,7 @@ export class LogSearch {
     const { signal } = this.#stopping;
     this.isDone.value = false;
     try {
-      for (let hasMore = true; hasMore && this.seqs.value.length < MOST_MATCHES; ) {
+      for (let hasMore = true; hasMore && this.seqs.value.length < MAX_MATCHES; ) {
         const receivedBefore = this.#receivedTo;
         const { events } = await this.#source.read(this.searchedTo.value, PAGE, signal);
         this.#take(events);

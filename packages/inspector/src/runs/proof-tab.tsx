@@ -13,7 +13,7 @@ import type { Run } from './run.ts';
 import type { RunTabProps } from './run-tab.ts';
 import { Pending, Verdict } from './verdict.tsx';
 
-const MOST_DIFFERENCES = 50;
+const MAX_DIFFERENCES = 50;
 /** Fields that describe how the snapshot was built rather than what the run did. */
 const BOOKKEEPING_FIELDS = new Set(['projectedAt', 'version', 'freshness']);
 
@@ -110,7 +110,7 @@ function Stored({ run, head, name }: { run: Run; head: number; name: RunName }) 
         }
       >
         <ol class="changes">
-          {drift.slice(0, MOST_DIFFERENCES).map(({ path, before, after }) => (
+          {drift.slice(0, MAX_DIFFERENCES).map(({ path, before, after }) => (
             <li key={path}>
               <code>{path}</code> stored <del>{shortText(before, 200)}</del> log <ins>{shortText(after, 200)}</ins>
             </li>

@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks';
 import { counted, countText } from '../parts/numbers.ts';
 import { Failure } from '../parts/states.tsx';
-import { MOST_READ, READ_AT_ONCE, type RunHistory } from './history.ts';
+import { MAX_READ, READ_AT_ONCE, type RunHistory } from './history.ts';
 
 interface ReadHistoryProps {
   history: RunHistory;
@@ -18,11 +18,11 @@ export function ReadHistory({ history, head, purpose, meanwhile }: ReadHistoryPr
     if (head <= READ_AT_ONCE) void history.read();
   }, [history]);
   if (history.error.value !== undefined) return <Failure error={history.error.value} onRetry={() => history.read()} />;
-  if (history.isWhole.value) return null;
-  if (head > MOST_READ)
+  if (history.isComplete.value) return null;
+  if (head > MAX_READ)
     return (
       <p class="quiet">
-        The run has more than {countText(MOST_READ)} events, too many to read here for {purpose}. {meanwhile}
+        The run has more than {countText(MAX_READ)} events, too many to read here for {purpose}. {meanwhile}
       </p>
     );
   return (

@@ -14,11 +14,11 @@ import { listRuns, STATUS_CHOICES } from './api.ts';
 import { changeFilter, type FilterName, type FilterQuery, NO_FILTER, SPANS, serverFilter } from './runs-filter.ts';
 
 /** Larger counts are shown as `1,000+`. */
-const MOST_COUNTED = 1_000;
+const MAX_COUNTED = 1_000;
 /** The minimum time between two counts. */
 const RECOUNT_DELAY_MS = 10_000;
 /** The maximum number of suggested values per filter. */
-const MOST_KNOWN = 100;
+const MAX_KNOWN = 100;
 
 const CHOICES: readonly { name: FilterName; title: string; of(run: RunSummary): string }[] = [
   { name: 'tenant', title: 'Tenant', of: (run) => run.tenantId },
@@ -56,7 +56,7 @@ export function RunsFilterBar({ filter, rows, search }: FilterBarProps) {
             <TextBox
               class={filter[name] ? 'set' : undefined}
               type="text"
-              known={[...new Set(rows.value.map(of))].slice(0, MOST_KNOWN)}
+              known={[...new Set(rows.value.map(of))].slice(0, MAX_KNOWN)}
               placeholder={title}
               value={filter[name]}
               onText={(text) => changeFilter({ [name]: text.trim() })}
@@ -139,7 +139,7 @@ function StatusBar({ filter }: { filter: FilterQuery }) {
 async function countByStatus(filter: FilterQuery, signal: AbortSignal): Promise<Map<RunStatus, string>> {
   const counted = await Promise.all(
     STATUS_CHOICES.map(async (status) => {
-      const page = { limit: MOST_COUNTED };
+      const page = { limit: MAX_COUNTED };
       const { items, next } = await listRuns({ ...serverFilter(filter), status }, page, signal);
       return [status, `${countText(items.length)}${next === undefined ? '' : '+'}`] as const;
     }),

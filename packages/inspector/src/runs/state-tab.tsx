@@ -20,7 +20,7 @@ import type { RunTabProps } from './run-tab.ts';
 const PLAY_MS = 350;
 /** A long run is played in this many steps rather than event by event. */
 const PLAY_STEPS = 80;
-const MOST_DIFFERENCES = 300;
+const MAX_DIFFERENCES = 300;
 /** Fields that describe how the snapshot was built rather than what the run did. */
 const BOOKKEEPING_FIELDS = ['projectedAt', 'version', 'freshness', 'lastEventSeq'] as const;
 
@@ -31,12 +31,12 @@ export function StateTab({ run, head }: RunTabProps) {
   const isPlaying = useSignal(false);
   const pointed = useSignal('');
   const pinned = useSignal('');
-  const isWhole = history.isWhole.value;
-  const states = useResource(`${at} ${from} ${isWhole}`, async (signal) => {
+  const isComplete = history.isComplete.value;
+  const states = useResource(`${at} ${from} ${isComplete}`, async (signal) => {
     const [after, before] = await Promise.all([stateAt(run, at, signal), stateAt(run, from, signal)]);
     return { at, after, changes: differences(before, after) };
   });
-  const blame = useResource(`${at} ${isWhole}`, async () => (isWhole ? history.blameAt(at) : undefined));
+  const blame = useResource(`${at} ${isComplete}`, async () => (isComplete ? history.blameAt(at) : undefined));
 
   const unpin = () => {
     pinned.value = '';
@@ -140,7 +140,7 @@ export function StateTab({ run, head }: RunTabProps) {
 /** Returns the state after an event; `{}` before the first event. */
 async function stateAt(run: Run, seq: number, signal: AbortSignal): Promise<object> {
   if (seq === 0) return {};
-  const snapshot = run.history.isWhole.value ? run.history.snapshotAt(seq) : await run.source.snapshot(seq, signal);
+  const snapshot = run.history.isComplete.value ? run.history.snapshotAt(seq) : await run.source.snapshot(seq, signal);
   const state: Partial<RunSnapshot> = { ...snapshot };
   for (const name of BOOKKEEPING_FIELDS) delete state[name];
   return state;
@@ -250,7 +250,7 @@ function Changes({ changes, from, at, head }: ChangesProps) {
         </p>
       )}
       <ol class="changes">
-        {changes.slice(0, MOST_DIFFERENCES).map(({ path, before, after }) => (
+        {changes.slice(0, MAX_DIFFERENCES).map(({ path, before, after }) => (
           <li key={path}>
             <code>{path}</code>
             {before !== undefined && <del>{shortText(before, 200)}</del>}
@@ -258,9 +258,7 @@ function Changes({ changes, from, at, head }: ChangesProps) {
           </li>
         ))}
       </ol>
-      {changes.length > MOST_DIFFERENCES && (
-        <p class="quiet">and {countText(changes.length - MOST_DIFFERENCES)} more</p>
-      )}
+      {changes.length > MAX_DIFFERENCES && <p class="quiet">and {countText(changes.length - MAX_DIFFERENCES)} more</p>}
       {route.value.query.has('from') && (
         <a
           class="button small"

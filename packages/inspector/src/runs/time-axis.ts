@@ -15,8 +15,8 @@ interface Segment extends Span {
 
 /** A gap is shortened if it is at least this fraction of the busy time and lasts at least a second. */
 const NOTABLE_PART = 0.08;
-const SHORTEST_GAP_MS = 1_000;
-const MOST_GAPS = 12;
+const MIN_GAP_MS = 1_000;
+const MAX_GAPS = 12;
 /** The width of a shortened gap. */
 const GAP_WIDTH = 0.03;
 
@@ -64,10 +64,10 @@ function mergeSpans(spans: readonly Span[]): Span[] {
 
 function longGaps(busy: readonly Span[]): Span[] {
   const atWork = busy.reduce((sum, { start, end }) => sum + end - start, 0);
-  const shortest = Math.max(SHORTEST_GAP_MS, atWork * NOTABLE_PART);
+  const shortest = Math.max(MIN_GAP_MS, atWork * NOTABLE_PART);
   const gaps = busy.slice(1).map(({ start }, at) => ({ start: busy[at]!.end, end: start }));
   const longest = gaps.filter(({ start, end }) => end - start >= shortest);
-  return longest.sort((a, b) => b.end - b.start - (a.end - a.start)).slice(0, MOST_GAPS);
+  return longest.sort((a, b) => b.end - b.start - (a.end - a.start)).slice(0, MAX_GAPS);
 }
 
 function layOut(busy: readonly Span[], gaps: readonly Span[]): Segment[] {

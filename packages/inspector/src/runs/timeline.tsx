@@ -21,7 +21,7 @@ const ROW_HEIGHT = 26;
 /** How often running attempts are redrawn. */
 const REDRAW_MS = 1_000;
 /** If there are more attempts than this, the axis covers only the attempts in view, so that bars stay visible. */
-const MOST_ON_ONE_LINE = 60;
+const MAX_ON_ONE_LINE = 60;
 
 export function Timeline({ run, head }: RunTabProps) {
   const { history, snapshot } = run;
@@ -30,10 +30,10 @@ export function Timeline({ run, head }: RunTabProps) {
   const chosen = useSignal(-1);
   useShortcuts('Timeline', [{ keys: 'i', does: 'show or cut idle times', run: toggleIdle }]);
 
-  const isWhole = history.isWhole.value;
+  const isComplete = history.isComplete.value;
   const attempts = useMemo(
-    () => (isWhole ? attemptsOf(history.events) : snapshot.value ? lastAttemptsOf(snapshot.value) : []),
-    [isWhole, history.readTo.value, snapshot.value],
+    () => (isComplete ? attemptsOf(history.events) : snapshot.value ? lastAttemptsOf(snapshot.value) : []),
+    [isComplete, history.readTo.value, snapshot.value],
   );
   const isRunning = attempts.some(({ end }) => end === null);
   const until = isRunning ? Math.floor(now.value / REDRAW_MS) * REDRAW_MS : 0;
@@ -42,7 +42,7 @@ export function Timeline({ run, head }: RunTabProps) {
     count.value = attempts.length;
   }, [attempts]);
   const list = useMemo(() => new ListWindow(ROW_HEIGHT, count), []);
-  const isLong = attempts.length > MOST_ON_ONE_LINE;
+  const isLong = attempts.length > MAX_ON_ONE_LINE;
   const { first, last } = list.inView.value;
   const axis = useMemo(() => {
     const shown = isLong ? attempts.slice(first, last) : attempts;

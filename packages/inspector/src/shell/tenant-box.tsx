@@ -8,7 +8,7 @@ import { route, setQuery } from './router.ts';
 
 /** The tenant of calls that do not name one. */
 export const DEFAULT_TENANT = 'default';
-const MOST_TENANTS = 1_000;
+const MAX_TENANTS = 1_000;
 
 /** The tenant in the address; `undefined` for the tenant of the key, or the default tenant. */
 export function currentTenant(): string | undefined {
@@ -23,7 +23,7 @@ export async function listTenants(limit: number, signal: AbortSignal): Promise<P
 }
 
 export function TenantBox() {
-  const tenants = useResource('tenants', (signal) => listTenants(MOST_TENANTS, signal));
+  const tenants = useResource('tenants', (signal) => listTenants(MAX_TENANTS, signal));
   const chosen = currentTenant();
   const known = tenants.data.value?.items ?? [];
   if (known.length < 2 && chosen === undefined) return null;

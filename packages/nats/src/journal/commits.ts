@@ -1,7 +1,7 @@
 /** Encodes a commit in one message: the head in the headers, where mirrors can read it, and the entries in the body. */
 import type { JournalEntry, JournalHead, JournalName } from '@tidemark/core/engine';
 import { sha256 } from '@tidemark/core/engine';
-import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from '../messages/headers.ts';
+import { HEADER, type HeaderValues, headerJson, MAX_HEADER_BYTES } from '../messages/headers.ts';
 
 /** The head of a commit, stored in its headers. */
 export interface CommitHead {
@@ -31,7 +31,7 @@ export interface Commit {
 
 /** Whether a string fits in the headers. A longer text is stored in the body. */
 function fits(text: string): boolean {
-  return text.length < LARGEST_HEADERS / 3;
+  return text.length < MAX_HEADER_BYTES / 3;
 }
 
 /** Encodes a commit: a line of JSON with each key and the length of its body, then the bodies. */

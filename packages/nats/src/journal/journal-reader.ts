@@ -52,8 +52,8 @@ export class JournalReader {
   }
 
   /**
-   * Calls back when what is known about the journals may be wrong: the stream has gone back, or the server was away and
-   * may have lost commits whose sequences another writer has used again since.
+   * Calls back when the cached state of journals may be wrong: the stream has gone back, or the connection was lost and
+   * the server may have lost commits whose sequences another writer has reused since.
    */
   onDoubt(callback: () => void): void {
     this.#messages.onWentBack(callback);

@@ -1,7 +1,7 @@
 /**
  * Notices on NATS. The message of a change has the notice of that change in its headers. A message that replaces
  * earlier messages of its journal carries the notices of their rewrites in its body, so that a slow reader still learns
- * of every rewrite. A reader may receive such a notice twice. Notices of removals and restores are not carried: The
+ * of every rewrite. A reader may receive such a notice twice. Notices of removals and restores are not carried: the
  * later state of the journal replaces them, and delivering them again out of order would be wrong.
  */
 import type { EngineCall, JournalName } from '@tidemark/core/engine';

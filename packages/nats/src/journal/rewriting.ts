@@ -15,8 +15,8 @@ import { type JournalReader, subjectOfJournal } from './journal-reader.ts';
 import { noticeHeaders, noticesToCarry } from './notices.ts';
 
 /** The limits on a rewrite. One message holds all entries, and every reader of the journal reads the whole message. */
-const MOST_ENTRIES = 20_000;
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_ENTRIES = 20_000;
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
  * Replaces the body of an entry. Returns false, and changes nothing, when the entry is missing or its body is not
@@ -98,8 +98,8 @@ async function publish(
 
 function requireFew(entries: readonly JournalEntry[]): void {
   const bytes = entries.reduce((sum, { body }) => sum + body.length, 0);
-  if (entries.length <= MOST_ENTRIES && bytes <= MOST_BYTES) return;
-  const rule = `at most ${MOST_ENTRIES} events and ${MOST_BYTES} bytes`;
+  if (entries.length <= MAX_ENTRIES && bytes <= MAX_BYTES) return;
+  const rule = `at most ${MAX_ENTRIES} events and ${MAX_BYTES} bytes`;
   throw new TidemarkError(
     'UNSUPPORTED',
     `On NATS only runs of ${rule} can be redacted; delete this one, or destroy its key`,

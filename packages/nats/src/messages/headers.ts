@@ -57,7 +57,7 @@ export const HEADER = {
 } as const;
 
 /** A server refuses headers over 64 KiB. */
-export const LARGEST_HEADERS = 60 * 1024;
+export const MAX_HEADER_BYTES = 60 * 1024;
 
 export type HeaderValues = Record<string, string>;
 

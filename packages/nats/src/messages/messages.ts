@@ -103,7 +103,10 @@ export class Messages {
     if (seq > this.#highest) this.#highest = seq;
   }
 
-  /** Records a new message. Its sequence is above `highest`, as it was before the message was sent, or was reused. */
+  /**
+   * Records a new message. Its sequence is above the value that `highest` had before the message was sent, unless a
+   * stream that went back has reused it.
+   */
   noteNew(seq: number, highest: number): void {
     if (seq <= highest) this.#goBack(seq - 1, highest);
     this.note(seq);
@@ -132,7 +135,10 @@ export class Messages {
     return last;
   }
 
-  /** @param highest what this process had seen when it asked: of several callers that notice it, one reports it */
+  /**
+   * @param highest the highest sequence when this caller asked, so that only one of several callers reports that the
+   * stream has gone back
+   */
   #goBack(last: number, highest: number): void {
     if (this.#highest < highest) return;
     this.#highest = last;

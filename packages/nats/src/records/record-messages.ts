@@ -1,6 +1,6 @@
 /** Encodes a record in one message: the data that mirrors need in the headers, fields and request ids in the body. */
 import { indexKeysOf, type RecordName, type RecordState } from '@tidemark/core/engine';
-import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from '../messages/headers.ts';
+import { HEADER, type HeaderValues, headerJson, MAX_HEADER_BYTES } from '../messages/headers.ts';
 
 /** How the record ended. */
 export type RecordEnd = 'delete' | 'expire';
@@ -59,7 +59,7 @@ export function endHeaders(name: RecordName, end: RecordEnd, hashed: boolean): R
 
 function nameHeader({ tenantId, key }: RecordName, hashed: boolean): string | undefined {
   const text = hashed ? headerJson([tenantId, key]) : undefined;
-  if (text !== undefined && text.length > LARGEST_HEADERS) throw new Error('The name of a record is too long');
+  if (text !== undefined && text.length > MAX_HEADER_BYTES) throw new Error('The name of a record is too long');
   return text;
 }
 

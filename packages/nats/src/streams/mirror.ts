@@ -50,7 +50,7 @@ export class Mirror {
   /**
    * Reads the last message of each subject up to `READ_AGAIN` messages before the end, and every message after that
    * point. When only the last messages were read, a run created in the meantime was once missing on a cluster of
-   * version 2.9.10, probably because the server collects them while others are being stored.
+   * version 2.9.10, probably because the server collects these messages while it stores others.
    */
   async #begin(): Promise<void> {
     const from = await this.#safeStart();

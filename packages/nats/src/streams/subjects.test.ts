@@ -51,7 +51,7 @@ describe('subjects', () => {
     expect(ids.map(encodeToken).sort(compareKeys)).toEqual(ids.sort(compareKeys).map(encodeToken));
   });
 
-  it('fit in a protocol line, however long the ids are', () => {
+  it('fit in a protocol line, even for very long ids', () => {
     const long = '😀'.repeat(128);
     for (const name of ['x'.repeat(512), '%2F'.repeat(512), `${long}.${'é'.repeat(700)}`]) {
       const subject = subjectOf('p.records', { space: 'artifacts', tenantId: long, name }, true);

@@ -9,7 +9,7 @@ import { sha256Hex } from '@tidemark/core/engine';
  * Limits the length of the tokens, because a server refuses protocol lines over 4 096 bytes. A longer id is hashed, and
  * the message contains the full name.
  */
-const LONGEST_TOKENS = 1_500;
+const MAX_TOKEN_LENGTH = 1_500;
 const EMPTY = '!';
 /** Starts a hashed part. No encoded id contains this character. */
 const HASHED = '=';
@@ -84,5 +84,5 @@ export function nameOfSubject(stream: string, subject: string, inMessage: string
 }
 
 function shortened(tokens: string, id: string): string {
-  return tokens.length <= LONGEST_TOKENS ? tokens : HASHED + sha256Hex(id);
+  return tokens.length <= MAX_TOKEN_LENGTH ? tokens : HASHED + sha256Hex(id);
 }

@@ -1,8 +1,8 @@
 /**
- * Moves runs from a store into packs. A run leaves the store only after its pack was written, listed as under way, read
- * back and verified. After a crash at any point, each run is in the store or in the archive, and the next archiver
- * finishes the listed packs. A run that was redacted or restored after packing stays in the store and is packed again,
- * because its copy is outdated.
+ * Moves runs from a store into packs. A run leaves the store only after its pack was written, listed under
+ * `under-way/`, read back and verified. After a crash at any point, each run is in the store or in the archive, and the
+ * next archiver finishes the listed packs. A run that was redacted or restored after packing stays in the store and is
+ * packed again, because its copy is outdated.
  */
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { inParts } from '@tidemark/core/engine';
@@ -28,7 +28,7 @@ const PACK_BYTES = 4 * 1024 * 1024;
 const AT_ONCE = 16;
 const TRIES = 3;
 /** How often to pack runs again after one of them was redacted or restored while being packed. */
-const MOST_REPACKS = 5;
+const MAX_REPACKS = 5;
 /** Removing a large run takes many small steps within one call. */
 const REMOVAL_LIMIT_MS = 3_600_000;
 
@@ -63,7 +63,7 @@ export class Packing {
     for (let repacks = 0; left.length > 0 && !signal?.aborted; ) {
       const manifest = await this.#packSome(group, left, report, signal);
       if (!manifest) continue;
-      const mayRepack = repacks < MOST_REPACKS;
+      const mayRepack = repacks < MAX_REPACKS;
       // A pack can be discarded as a whole only until it is listed.
       const isOutdated = mayRepack && (await this.#anyRewritten(manifest));
       if (isOutdated) await this.#target.delete(manifest.pack);
@@ -160,8 +160,8 @@ export class Packing {
   }
 
   /**
-   * Lists the pack as under way and removes its runs from the store. Returns the runs that were rewritten after they
-   * were packed.
+   * Lists the pack under `under-way/` and removes its runs from the store. Returns the runs that were rewritten after
+   * they were packed.
    */
   async #leaveListed(manifest: Manifest, report: ArchiveReport): Promise<PackedRun[]> {
     await writeUnderWay(this.#target, manifest);

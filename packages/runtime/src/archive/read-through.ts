@@ -16,7 +16,7 @@ import type { Archiver } from './archiver.ts';
  */
 const BACKWARDS_PAGE = 10_000;
 /** How many times a run is looked up in store and archive while other clients archive and restore it. */
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 /**
  * Wraps a store so that `fetchEvents`, `readEvents` and `exportRun` of an archived run read the archive. All other
@@ -55,7 +55,7 @@ class ArchiveReading implements Interceptor {
         return await this.#fetch(call);
       } catch (error) {
         // The run was restored between the two reads, so the store has it again.
-        if (!isTidemarkError(error, 'RUN_NOT_FOUND') || tries === MOST_TRIES) throw error;
+        if (!isTidemarkError(error, 'RUN_NOT_FOUND') || tries === MAX_TRIES) throw error;
       }
     }
   }

@@ -32,17 +32,17 @@ export interface ArchiveCheck {
   strays: string[];
 }
 
-const MOST_NAMED = 100;
+const MAX_NAMED = 100;
 
 export function emptyReport(dryRun: boolean): ArchiveReport {
   return { dryRun, runs: 0, events: 0, bytes: 0, spared: [] };
 }
 
 export function noteSpared(report: ArchiveReport, spared: SparedRun): void {
-  if (report.spared.length < MOST_NAMED) report.spared.push(spared);
+  if (report.spared.length < MAX_NAMED) report.spared.push(spared);
 }
 
 export function noteProblems(check: ArchiveCheck, problems: readonly string[]): void {
   if (problems.length > 0) check.ok = false;
-  check.problems.push(...problems.slice(0, MOST_NAMED - check.problems.length));
+  check.problems.push(...problems.slice(0, MAX_NAMED - check.problems.length));
 }

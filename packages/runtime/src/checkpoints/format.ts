@@ -69,7 +69,7 @@ export function signedText({ number, at, runs, root, previous, key }: Omit<Check
   return `${CHECKPOINT_FORMAT}\n${[number, at, runs, root, previous, key].map(lengthPrefixed).join('')}`;
 }
 
-/** Returns the hash by which the next checkpoint refers to this one. */
+/** Returns the hash by which the next checkpoint refers to this checkpoint. */
 export function hashOf(checkpoint: Checkpoint): string {
   return sha256(signedText(checkpoint)).toString('hex');
 }

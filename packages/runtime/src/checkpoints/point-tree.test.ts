@@ -1,7 +1,4 @@
-/**
- * A tree that is updated step by step has the same root as a tree that is built at once, whichever points were changed
- * and added.
- */
+/** A tree that is updated step by step has the same root as a tree that is built at once. */
 import { expect, it } from 'vitest';
 import type { RunPoint } from './format.ts';
 import { PointTree } from './point-tree.ts';

@@ -1,6 +1,7 @@
 /**
- * The Merkle tree over the points of all runs, which is kept from checkpoint to checkpoint. Changing a run requires
- * hashing the nodes on its path. Adding a run also requires hashing the nodes after it.
+ * The Merkle tree over the points of all runs. A point is the state of one run at a checkpoint. The tree is kept
+ * between checkpoints: changing a run only requires hashing the nodes on its path. Adding a run also requires hashing
+ * the nodes after it.
  */
 import { leafOfPoint, nodeOf, type RunPoint, rootOfNothing } from './format.ts';
 

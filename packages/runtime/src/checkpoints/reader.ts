@@ -44,7 +44,7 @@ export function createCheckpointReader({ publicKey, ...at }: CheckpointReaderOpt
   let known: { version: string; log: CheckpointLog } | null = null;
   let reading: Promise<CheckpointLog> | null = null;
   const load = async () => {
-    // Read before the checkpoints: if another one is written in between, they are read again next time.
+    // Read this before the checkpoints: if another checkpoint is written in between, the next call reads them again.
     const version = await place.version();
     if (known?.version !== version) known = { version, log: await place.read(key) };
     return known.log;

@@ -11,7 +11,7 @@ const POINTS = 'CheckpointPoints';
 const SIGNED = 'CheckpointSigned';
 /** Few enough for the payload limit of every engine, because an id has at most a few hundred bytes. */
 const POINTS_PER_EVENT = 100;
-const MOST_EVENTS = 1_000;
+const MAX_EVENTS = 1_000;
 
 /** The run that checkpoints are appended to. */
 export interface CheckpointRun {
@@ -61,10 +61,10 @@ export class CheckpointsInRun implements CheckpointTarget {
     for (let at = 0; at < changed.length; at += POINTS_PER_EVENT)
       events.push(ofNumber(POINTS, events.length, { points: changed.slice(at, at + POINTS_PER_EVENT) }));
     events.push(ofNumber(SIGNED, events.length, { checkpoint }));
-    if (events.length > MOST_EVENTS)
+    if (events.length > MAX_EVENTS)
       throw new TidemarkError(
         'UNSUPPORTED',
-        `A run takes at most ${MOST_EVENTS * POINTS_PER_EVENT} changed runs per checkpoint; use a file`,
+        `A run takes at most ${MAX_EVENTS * POINTS_PER_EVENT} changed runs per checkpoint; use a file`,
       );
     try {
       await runs.appendEvents(events, { expectedSeq: this.#lastSeq });

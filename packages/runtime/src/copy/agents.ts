@@ -7,7 +7,7 @@ import { type CopyUnit, isSameTime, type PartWalks, type Sides } from './unit.ts
 
 const PAGE = 500;
 /** The maximum number of traces that a session lists. */
-const MOST_TRACES = 10_000;
+const MAX_TRACES = 10_000;
 
 export const AGENT_WALKS: Omit<PartWalks, 'runs' | 'kv' | 'artifacts'> = {
   async *events({ from, to }) {
@@ -101,7 +101,7 @@ export const AGENT_WALKS: Omit<PartWalks, 'runs' | 'kv' | 'artifacts'> = {
 function trajectoriesUnit({ from, to }: Sides, sessionId: string): CopyUnit {
   const visit = async (onOther: (traceId: string) => Promise<void>) => {
     let same = 0;
-    for (const traceId of (await from.agents.listTraces(sessionId, MOST_TRACES)).reverse()) {
+    for (const traceId of (await from.agents.listTraces(sessionId, MAX_TRACES)).reverse()) {
       const [ours, theirs] = await Promise.all(
         [from, to].map(({ agents }) => agents.getTrajectory(traceId, sessionId)),
       );
@@ -125,12 +125,12 @@ function trajectoriesUnit({ from, to }: Sides, sessionId: string): CopyUnit {
     async compare() {
       const others: string[] = [];
       const same = await visit(async (traceId) => void others.push(traceId));
-      const ours = new Set(await from.agents.listTraces(sessionId, MOST_TRACES));
-      const theirs = await to.agents.listTraces(sessionId, MOST_TRACES);
+      const ours = new Set(await from.agents.listTraces(sessionId, MAX_TRACES));
+      const theirs = await to.agents.listTraces(sessionId, MAX_TRACES);
       others.push(...theirs.filter((traceId) => !ours.has(traceId)));
       if (others.length > 0) return { count: others.length, reason: `other trajectories, such as ${others[0]}` };
-      if (same < MOST_TRACES) return null;
-      return { count: 1, reason: `only the last ${MOST_TRACES} trajectories of a session can be listed` };
+      if (same < MAX_TRACES) return null;
+      return { count: 1, reason: `only the last ${MAX_TRACES} trajectories of a session can be listed` };
     },
   };
 }

@@ -29,8 +29,8 @@ export interface CopyReport {
   complete: boolean;
 }
 
-const MOST_DIFFERENCES = 1_000;
-const MOST_PROBLEMS = 100;
+const MAX_DIFFERENCES = 1_000;
+const MAX_PROBLEMS = 100;
 
 export class CopyNotes {
   readonly report: CopyReport = {
@@ -62,12 +62,12 @@ export class CopyNotes {
     const counts = this.report.parts[part];
     if (counts) counts.differing += count;
     this.#failed = true;
-    if (this.report.differences.length < MOST_DIFFERENCES) this.report.differences.push({ part, tenantId, id, reason });
+    if (this.report.differences.length < MAX_DIFFERENCES) this.report.differences.push({ part, tenantId, id, reason });
   }
 
   fails(part: TenantPart, tenantId: string, id: string, error: unknown): void {
     this.#failed = true;
-    if (this.report.problems.length < MOST_PROBLEMS) this.report.problems.push({ part, tenantId, id, error });
+    if (this.report.problems.length < MAX_PROBLEMS) this.report.problems.push({ part, tenantId, id, error });
   }
 
   /** Returns the counts so far. */

@@ -10,14 +10,14 @@ import { type ExportSelection, ListKeeper, type TablePosition } from './list.ts'
 import { EVENTS, type ExportRow, type ExportTable, eventRow, RUNS, runRow } from './tables.ts';
 
 const DEFAULT_ROWS = 100_000;
-/** The number of characters after which the next file begins, whatever the number of rows. */
-const MOST_FILE_CHARACTERS = 256 * 1024 * 1024;
+/** The number of characters after which the next file begins, even if it has few rows. */
+const MAX_FILE_CHARACTERS = 256 * 1024 * 1024;
 const PAGE = 500;
 
 /** Options of `exportTables`. */
 export interface ExportOptions extends ExportSelection {
   store: Store;
-  /** Where to write the files: `directoryTarget(…)`, or a bucket. Each export needs a target of its own. */
+  /** Where to write the files: `directoryTarget(…)`, or a bucket. Each export needs its own target. */
   target: ArchiveTarget;
   /** Default: JSON lines. */
   format?: ExportFormat;
@@ -49,8 +49,8 @@ interface RowPage {
  * of a restored run have further rows, because the feed delivers them again. A run has a row for each time that it was
  * exported after a change.
  *
- * @throws `INVALID_ARGUMENT` if the target has an export of another selection or format. `CONFLICT` if another export
- *   writes to the target. Also the errors of the store and of the target.
+ * @throws `INVALID_ARGUMENT` if the target already has an export with another selection or format. `CONFLICT` if
+ *   another export writes to the target. Also the errors of the store and of the target.
  *
  * @example
  * const target = directoryTarget('./export');
@@ -121,7 +121,7 @@ async function writeTable(
           options.onProgress?.({ ...report });
           yield page;
           // A page is never divided, so that the position after it is a cursor of the store.
-          const isFull = rows + PAGE > rowsPerFile || characters > MOST_FILE_CHARACTERS || options.signal?.aborted;
+          const isFull = rows + PAGE > rowsPerFile || characters > MAX_FILE_CHARACTERS || options.signal?.aborted;
           page = isFull ? null : await next();
         }
       };

@@ -28,7 +28,7 @@ export interface ExportFile {
 
 /** The position from which the export of a table continues. */
 export interface TablePosition {
-  /** The cursor of the feed, or of the list of runs while a pass over it is under way. */
+  /** The cursor of the feed, or of the list of runs during a pass over it. */
   cursor?: string;
   /** For runs: when the pass in progress began, and the time from which the next pass selects. */
   passBegan?: string;

@@ -4,7 +4,7 @@ import { isTidemarkError } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
 
 const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2_000;
+const MAX_PAUSE_MS = 2_000;
 const NEVER = new AbortController().signal;
 
 /** Retries a call while it fails with a transient error, up to `tries` times or until the signal aborts. */
@@ -16,7 +16,7 @@ export async function retry<T>(tries: number, call: () => Promise<T>, signal: Ab
       const mayPass = isTidemarkError(error) && error.retryable;
       if (!mayPass || attempt >= tries || signal.aborted) throw error;
     }
-    const longest = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+    const longest = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), MAX_PAUSE_MS);
     await sleep(longest * (0.5 + Math.random()), signal);
   }
 }

@@ -52,7 +52,7 @@ const STATES = ['claimed', 'running', 'pending', 'delayed', 'failed'] as const;
 const AT_ONCE = 8;
 const TRIES = 3;
 /** Maximum number of unpublished signals that are kept. Jobs beyond this number are found again after the threshold. */
-const MOST_UNSENT = 10_000;
+const MAX_UNSENT = 10_000;
 
 /**
  * Creates a sweeper for the jobs of a store. Any number of processes may run one.
@@ -201,7 +201,7 @@ class StoreSweeper implements Sweeper {
       this.#unsent.delete(job.key);
       if (job.state === 'failed') await retry(TRIES, () => this.#jobs.markAnnounced(job));
     } catch (error) {
-      if (this.#unsent.size < MOST_UNSENT) this.#unsent.set(job.key, job);
+      if (this.#unsent.size < MAX_UNSENT) this.#unsent.set(job.key, job);
       note(report, job.taskType, error);
     }
   }

@@ -43,7 +43,7 @@ export interface RunPolicy extends Policy {
   olderThan?: Duration;
   /** The start of the age: the last event (default) or the first event. */
   ageOf?: 'last event' | 'first event';
-  /** Keeps this many of the matching runs, the newest ones, whatever their age. */
+  /** Keeps this many of the newest matching runs, even if they are old. */
   keepNewest?: number;
 }
 

@@ -34,7 +34,7 @@ export interface RetentionReport {
   problems: { policy: string; id: string | null; error: unknown }[];
 }
 
-const MOST_PROBLEMS = 100;
+const MAX_PROBLEMS = 100;
 
 export function emptyCounts(kind: keyof RetentionPolicies): RetentionCounts {
   return { kind, found: 0, deleted: 0, archived: 0, spared: 0, failed: 0, events: 0, bytes: 0 };
@@ -42,5 +42,5 @@ export function emptyCounts(kind: keyof RetentionPolicies): RetentionCounts {
 
 export function noteProblem(report: RetentionReport, policy: string, id: string | null, error: unknown): void {
   report.policies[policy]!.failed++;
-  if (report.problems.length < MOST_PROBLEMS) report.problems.push({ policy, id, error });
+  if (report.problems.length < MAX_PROBLEMS) report.problems.push({ policy, id, error });
 }

@@ -5,7 +5,7 @@ import type { AgedPolicy } from './checks.ts';
 import { decides, jsonBytes, type Keeper, viewsOf } from './keeper.ts';
 import type { SessionPolicy } from './policies.ts';
 
-const MOST_TRACES = 10_000;
+const MAX_TRACES = 10_000;
 
 export function sessionKeeper(
   store: Store,
@@ -51,7 +51,7 @@ async function sessionBytes(view: Store, sessionId: string): Promise<number> {
     );
     for await (const item of items) bytes += jsonBytes(item);
   }
-  for (const traceId of await agents.listTraces(sessionId, MOST_TRACES))
+  for (const traceId of await agents.listTraces(sessionId, MAX_TRACES))
     bytes += jsonBytes(await agents.getTrajectory(traceId, sessionId));
   for await (const { sizeBytes } of itemsOf((cursor) => artifacts.list({ sessionId }, cursor))) bytes += sizeBytes;
   return bytes;

@@ -32,11 +32,11 @@ export function statusOf(answer: Answer | typeof ANSWERED): number {
 /** Limits on the recorded refusals of each caller: this many at once, then one every ten seconds. */
 const AT_ONCE = 20;
 const PER_SECOND = 0.1;
-const MOST_CALLERS = 1_000;
+const MAX_CALLERS = 1_000;
 
 /** Limits the recorded refusals of each caller, so that a key without scopes cannot fill the store. */
 export class RefusalRation {
-  readonly #callers = new LruMap<string, { bucket: Bucket; leftOut: number }>(MOST_CALLERS);
+  readonly #callers = new LruMap<string, { bucket: Bucket; leftOut: number }>(MAX_CALLERS);
 
   /**
    * Returns the number of refusals omitted since the last recorded refusal, or `null` if this refusal is omitted too.

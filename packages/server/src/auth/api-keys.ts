@@ -12,7 +12,7 @@ import { SYSTEM_TENANT } from './system-tenant.ts';
 
 const PREFIX = 'api-keys/';
 const FRESH_MS = 500;
-const MOST_KNOWN = 10_000;
+const MAX_KNOWN = 10_000;
 const READ_MS = 2_000;
 const WRITE_DEADLINE = '10s';
 const MAX_NAME = 200;
@@ -61,7 +61,7 @@ export class ApiKeys {
   readonly #store: Store;
   readonly #system: Store;
   readonly #audit: Audit;
-  readonly #known = new LruMap<string, KnownKey>(MOST_KNOWN);
+  readonly #known = new LruMap<string, KnownKey>(MAX_KNOWN);
   #wanted = new Map<string, PromiseWithResolvers<StoredKey | null>>();
   readonly #listeners = new Set<(id: string) => void>();
 

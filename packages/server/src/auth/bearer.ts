@@ -77,7 +77,7 @@ export function bearer(options: BearerOptions): Authenticator {
       } catch (error) {
         return { ...UNAVAILABLE, cause: error };
       }
-      // Only failures are throttled, so a valid key is admitted whatever else is sent from the same address.
+      // Only failures are throttled, so a valid key is admitted even if wrong keys are sent from the same address.
       wrong.note(address);
       const id = parseKey(token)?.id;
       const credential = id === undefined ? { kind: 'token' as const } : { kind: 'key' as const, id: KEY_PREFIX + id };

@@ -24,7 +24,7 @@ export class FeedCursors {
   readonly #secret: Secret | null;
   readonly #acceptsOld: boolean;
 
-  /** `secret` is `null` if there are no tenants from whom positions must be hidden. */
+  /** `secret` is `null` if the server has no auth, because then there are no tenants to hide positions from. */
   constructor(secret: Secret | null, acceptsOld: boolean) {
     this.#secret = secret;
     this.#acceptsOld = acceptsOld;

@@ -1,7 +1,7 @@
 /**
- * Revisions of records and jobs as tenants see them. On most engines all tenants share one counter, so the distance of
- * two revisions would reveal how much others write. An encrypted revision is another number of the same range: a record
- * keeps its number until it changes, and no number returns, but the numbers are in no order.
+ * Revisions of records and jobs as tenants see them. On most engines all tenants share one counter, so the difference
+ * between two revisions would reveal how much others write. An encrypted revision is a different number in the same
+ * range. A record keeps its number until it changes, and numbers never repeat, but they are in no order.
  */
 import { type Cipheriv, createCipheriv } from 'node:crypto';
 import type { KvOperation, KvSwap, OverdueJob, Store } from '@tidemark/core';
@@ -40,7 +40,7 @@ class RevisionCipher {
     return this.#walk(hidden, (value) => this.#decrypt(value));
   }
 
-  /** 0 means that there is no record, so it stands for itself, and no other number may become 0. */
+  /** 0 means that there is no record. It must stay 0, and no other number may become 0. */
   #walk(value: number, step: (value: number) => number): number {
     if (!Number.isSafeInteger(value) || value <= 0 || value >= RANGE) return value;
     let next = step(value);
@@ -71,7 +71,7 @@ function halvesOf(value: number): [number, number] {
   return [Math.floor(value / HALF), value % HALF];
 }
 
-/** Wraps the view of a tenant so that every revision in arguments and results is the one that the tenant may see. */
+/** Wraps the view of a tenant so that arguments and results contain encrypted revisions. */
 export function withHiddenRevisions(store: Store, secret: Secret): Store {
   const { tenantId } = store.info;
   let made: Promise<RevisionCipher> | undefined;

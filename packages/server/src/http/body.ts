@@ -56,7 +56,7 @@ function cutOff(): Refusal {
  * chunks costs more than their content.
  */
 const FREE_CHUNKS = 4_096;
-const LEAST_CHUNK_BYTES = 32;
+const MIN_CHUNK_BYTES = 32;
 
 /** Counts the chunks of a body and refuses a body that consists of many tiny chunks. */
 class ChunkCount {
@@ -65,10 +65,10 @@ class ChunkCount {
 
   add(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (++this.#chunks <= FREE_CHUNKS || this.#bytes >= this.#chunks * LEAST_CHUNK_BYTES) return;
+    if (++this.#chunks <= FREE_CHUNKS || this.#bytes >= this.#chunks * MIN_CHUNK_BYTES) return;
     throw new Refusal(413, 'PAYLOAD_TOO_LARGE', 'The body comes in too many small chunks; send larger ones', {
       field: 'body',
-      rule: `chunks of at least ${LEAST_CHUNK_BYTES} bytes on average`,
+      rule: `chunks of at least ${MIN_CHUNK_BYTES} bytes on average`,
     });
   }
 }

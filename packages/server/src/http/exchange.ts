@@ -11,7 +11,7 @@ import type { Logger } from '../logger.ts';
  * The number of failures logged at once, and then per second, so that an outage does not fill the disk with one line
  * per request.
  */
-const MOST_LINES = 100;
+const MAX_LINES = 100;
 const LINES_PER_SECOND = 20;
 
 /**
@@ -24,7 +24,7 @@ type Exchanged = ServerResponse & { [EXCHANGE]?: Exchange };
 /** Logs failures at a limited rate. */
 export class FailureLog {
   readonly #logger: Logger;
-  readonly #lines = new Bucket(LINES_PER_SECOND, MOST_LINES);
+  readonly #lines = new Bucket(LINES_PER_SECOND, MAX_LINES);
   #dropped = 0;
 
   constructor(logger: Logger) {

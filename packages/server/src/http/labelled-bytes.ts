@@ -6,7 +6,7 @@ import { Refusal } from './refusal.ts';
 
 const NEWLINE = 0x0a;
 /** The maximum number of members in the line. It contains some names, a scope and a source. */
-const MOST_MEMBERS = 100_000;
+const MAX_MEMBERS = 100_000;
 
 /** Returns the first line as JSON, and the following bytes as a stream. */
 export async function readLabelled(
@@ -22,7 +22,7 @@ export async function readLabelled(
     const end = next.value.indexOf(NEWLINE);
     if (end < 0) line.add(next.value);
     else {
-      const label = parseJson(line.end(next.value.subarray(0, end)), MOST_MEMBERS);
+      const label = parseJson(line.end(next.value.subarray(0, end)), MAX_MEMBERS);
       return { label: checkLabel(label), chunks: rest(next.value.subarray(end + 1), chunks) };
     }
   }

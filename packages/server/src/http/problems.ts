@@ -88,11 +88,11 @@ function withoutArchive(problem: Problem): Problem {
  * The maximum length of a string. Longer texts contain names and values from the caller, and their beginning is enough to
  * identify them.
  */
-const MOST_CHARACTERS = 2_048;
+const MAX_CHARACTERS = 2_048;
 
 function shown(text: string): string {
   const redacted = redactText(text);
-  return redacted.length > MOST_CHARACTERS ? `${redacted.slice(0, MOST_CHARACTERS)}…` : redacted;
+  return redacted.length > MAX_CHARACTERS ? `${redacted.slice(0, MAX_CHARACTERS)}…` : redacted;
 }
 
 function describe(error: TidemarkError, status: number): Problem {

@@ -13,7 +13,7 @@ const LIMITED_MS = 100;
 /** The default number of rows in most lists. */
 const DEFAULT_ROWS = 1_000;
 const SHORT_LIST = 100;
-const MOST_ROWS = 1_000;
+const MAX_ROWS = 1_000;
 
 /** Returns the number of rows of a list response; `null` for other responses. */
 export function rowsOf({ body }: Answer): number | null {
@@ -73,7 +73,7 @@ export function turnToAppend({ principal, services }: PayingCall, events: number
 
 /** Returns the cost of a list by the number of requested rows; 0 for a short list. */
 export function heavyList(limit: number = DEFAULT_ROWS): number {
-  return limit <= SHORT_LIST ? 0 : Math.min(limit, MOST_ROWS) * COST.listedRow;
+  return limit <= SHORT_LIST ? 0 : Math.min(limit, MAX_ROWS) * COST.listedRow;
 }
 
 /**

@@ -37,16 +37,16 @@ const CONTROL_MS = 50;
 const DRAIN_MS = 4;
 /** Shares shrink while the utilisation of the event loop is above this value, and grow while it is below. */
 const BUSY = 0.7;
-const MOST_STEPS = 10;
+const MAX_STEPS = 10;
 const SHRINK = 0.75;
 const GROW = 1.03;
 /** Work per time that is effectively unlimited. */
-const MOST_LEVEL = 4;
+const MAX_LEVEL = 4;
 /** The work that a tenant may do at once after it was idle. */
 const BURST_MS = 15;
 /** Number of control steps for which a tenant counts as active after its last request. */
 const ACTIVE_STEPS = 20;
-export const LONGEST_WAIT_MS = 30_000;
+export const MAX_WAIT_MS = 30_000;
 const BLOCKS_APART = 100;
 const MANY_ACCOUNTS = 10_000;
 
@@ -73,7 +73,7 @@ export class Shares {
   readonly #accounts = new Map<string, Account>();
   readonly #queued = new Set<Account>();
   /** Milliseconds of work per millisecond for each tenant. */
-  #level = MOST_LEVEL;
+  #level = MAX_LEVEL;
   #step = 0;
   #active = 0;
   #adjustedAt = 0;
@@ -85,7 +85,7 @@ export class Shares {
 
   /** Whether tenants are currently limited to their shares. */
   get isPacing(): boolean {
-    return this.#level < MOST_LEVEL;
+    return this.#level < MAX_LEVEL;
   }
 
   /** The estimated share of processing time that each tenant may use now. */
@@ -101,21 +101,21 @@ export class Shares {
 
   /**
    * Charges work. Returns a promise if the work must wait, otherwise `undefined`. Work without `mayWaitForever` is
-   * refused with 429 after `LONGEST_WAIT_MS`.
+   * refused with 429 after `MAX_WAIT_MS`.
    */
   enter(name: string, cost: number, mayWaitForever = false): Promise<void> | undefined {
     const account = this.#accountOf(name);
     account.activeAt = this.#step;
     if (this.#control === null) this.#start();
     if (account.queue.length === 0) {
-      if (this.#level >= MOST_LEVEL) return undefined;
+      if (this.#level >= MAX_LEVEL) return undefined;
       this.#fill(account, performance.now());
       if (account.balance > 0) {
         account.balance -= cost;
         return undefined;
       }
     }
-    return this.#wait(account, cost, mayWaitForever ? Number.POSITIVE_INFINITY : performance.now() + LONGEST_WAIT_MS);
+    return this.#wait(account, cost, mayWaitForever ? Number.POSITIVE_INFINITY : performance.now() + MAX_WAIT_MS);
   }
 
   /**
@@ -127,7 +127,7 @@ export class Shares {
     const account = this.#accountOf(name);
     const now = performance.now();
     const at = Math.max(now, account.nextBlockAt);
-    if (at - now > LONGEST_WAIT_MS) throw overShare();
+    if (at - now > MAX_WAIT_MS) throw overShare();
     account.nextBlockAt = at + blockMs * BLOCKS_APART;
     if (at === now) return undefined;
     this.delayed++;
@@ -136,7 +136,7 @@ export class Shares {
 
   /** Charges work that is already done. */
   charge(name: string, cost: number): void {
-    if (this.#level >= MOST_LEVEL) return;
+    if (this.#level >= MAX_LEVEL) return;
     this.#accountOf(name).balance -= cost;
   }
 
@@ -200,13 +200,13 @@ export class Shares {
     this.#active = active;
     // A step that a long block has delayed counts as several steps.
     const now = performance.now();
-    const steps = Math.min(MOST_STEPS, Math.max(1, Math.round((now - this.#adjustedAt) / CONTROL_MS)));
+    const steps = Math.min(MAX_STEPS, Math.max(1, Math.round((now - this.#adjustedAt) / CONTROL_MS)));
     this.#adjustedAt = now;
     const wasPacing = this.isPacing;
-    if (active < 2) this.#level = MOST_LEVEL;
+    if (active < 2) this.#level = MAX_LEVEL;
     else if (utilization > BUSY)
       this.#level = wasPacing ? Math.max(1 / active, this.#level * SHRINK ** steps) : 1 / active;
-    else this.#level = Math.min(MOST_LEVEL, this.#level * GROW ** steps);
+    else this.#level = Math.min(MAX_LEVEL, this.#level * GROW ** steps);
     if (!wasPacing && this.isPacing) this.#reset();
     if (active === 0) {
       clearInterval(this.#control!);

@@ -2,11 +2,11 @@
  * Limits the amount of heavy work that each tenant has in progress. A store serves calls in order of arrival, so all
  * tenants wait for work that another tenant has already started.
  */
-import { LONGEST_WAIT_MS, overShare, type Shares } from './shares.ts';
+import { MAX_WAIT_MS, overShare, type Shares } from './shares.ts';
 
 /** Limits in estimated milliseconds: while the process is idle, and while tenants are limited to their shares. */
-const MOST_MS = 150;
-const MOST_PACED_MS = 10;
+const MAX_MS = 150;
+const MAX_PACED_MS = 10;
 
 interface Waiting {
   cost: number;
@@ -31,7 +31,7 @@ export class Work {
   /**
    * Begins the work at once, or returns a promise that resolves when the work may begin. The caller must then call
    * `end` with the same cost. A tenant without work in progress may always begin one piece of work. Work without
-   * `mayWaitForever` is refused after `LONGEST_WAIT_MS`, so that a stalled sender blocks its own tenant only for a
+   * `mayWaitForever` is refused after `MAX_WAIT_MS`, so that a stalled sender blocks its own tenant only for a
    * limited time.
    */
   begin(account: string, cost: number, mayWaitForever = true): Promise<void> | undefined {
@@ -48,7 +48,7 @@ export class Work {
       waiting.timer = setTimeout(() => {
         lane.waiting.splice(lane.waiting.indexOf(waiting), 1);
         reject(overShare());
-      }, LONGEST_WAIT_MS);
+      }, MAX_WAIT_MS);
     });
   }
 
@@ -66,7 +66,7 @@ export class Work {
   }
 
   #fits({ underWay }: Lane, cost: number): boolean {
-    return underWay < EMPTY_MS || underWay + cost <= (this.#shares.isPacing ? MOST_PACED_MS : MOST_MS);
+    return underWay < EMPTY_MS || underWay + cost <= (this.#shares.isPacing ? MAX_PACED_MS : MAX_MS);
   }
 }
 

@@ -7,10 +7,10 @@ import { Bucket } from './bucket.ts';
 
 const PER_SECOND = 1;
 const AT_ONCE = 60;
-const MOST_ADDRESSES = 10_000;
+const MAX_ADDRESSES = 10_000;
 
 export class WrongCredentials {
-  readonly #addresses = new LruMap<string, Bucket>(MOST_ADDRESSES);
+  readonly #addresses = new LruMap<string, Bucket>(MAX_ADDRESSES);
 
   isExhausted(address: string): boolean {
     return this.#addresses.peek(address)?.isEmpty === true;
@@ -21,7 +21,7 @@ export class WrongCredentials {
     const bucket = known ?? new Bucket(PER_SECOND, AT_ONCE);
     bucket.take();
     if (known) return;
-    if (this.#addresses.size === MOST_ADDRESSES) this.#forgetQuiet();
+    if (this.#addresses.size === MAX_ADDRESSES) this.#forgetQuiet();
     this.#addresses.set(address, bucket);
   }
 

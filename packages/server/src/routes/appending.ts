@@ -24,7 +24,7 @@ const BYTES_UNDER_WAY = 8 * 1024 * 1024;
  */
 const SMALL_BATCH = 32;
 /** Maximum number of events per store call. */
-const MOST_EVENTS = 1_000;
+const MAX_EVENTS = 1_000;
 
 type LineResult = { status: number } & Partial<AppendResult>;
 type AppendCall = Call<AppendQuery, unknown>;
@@ -39,7 +39,7 @@ export async function append(
   if (body === undefined) return sendBatches(response, appendLines(call, options, complete));
   if (Array.isArray(body)) {
     // The store rejects a list of this length anyway.
-    const events = body.length > MOST_EVENTS ? body : body.map(complete);
+    const events = body.length > MAX_EVENTS ? body : body.map(complete);
     const results = await appendIdentified(events, (them) => store.runs.appendEvents(them, options));
     services.metrics.appendedEvents += results.filter((it) => it.persisted).length;
     return json({ items: results });

@@ -25,7 +25,7 @@ export const INFO_HANDLERS = bind(INFO_ROUTES, {
   },
   'GET /metrics': ({ principal, response, services }) => {
     if (principal.tenantId !== null)
-      throw new Refusal(403, 'FORBIDDEN', 'Metrics tell of all tenants', { field: 'tenantId', rule: 'an operator' });
+      throw new Refusal(403, 'FORBIDDEN', 'Metrics cover all tenants', { field: 'tenantId', rule: 'an operator' });
     sendMetrics(response, services.metrics);
     return ANSWERED;
   },

@@ -1,5 +1,5 @@
 /** Job routes: enqueue, claim, the calls of workers that hold a job, and the calls of sweepers. */
-import type { JobRef, ParkUntil } from '@tidemark/core';
+import type { JobClaim, JobRef, ParkUntil } from '@tidemark/core';
 import { JOB_ROUTES } from '@tidemark/wire/routes';
 import { created, json, NOTHING } from '../http/answer.ts';
 import { tagOf } from '../http/conditions.ts';
@@ -85,6 +85,7 @@ function jobOf({ params: { taskType, taskId } }: { params: JobRef }): JobRef {
   return { taskType, taskId };
 }
 
-function claimOf(call: { params: JobRef; body: { claimId: string } }) {
-  return { ...jobOf(call), claimId: call.body.claimId };
+function claimOf(call: { params: JobRef; body: Omit<JobClaim, keyof JobRef> }): JobClaim {
+  const { claimId, lease } = call.body;
+  return { ...jobOf(call), claimId, ...(lease === undefined ? {} : { lease }) };
 }

@@ -6,7 +6,7 @@ import { ANSWERED } from '../http/answer.ts';
 import type { Subscription } from '../streams/event-stream.ts';
 import type { Call } from './route.ts';
 
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 /** The memory of a stream in addition to its socket, and the memory of each of its topics. */
 const STREAM_BYTES = 8 * 1024;
 const TOPIC_BYTES = 2 * 1024;
@@ -36,6 +36,6 @@ export function waitOf({ wait }: LiveQuery): number {
   if (wait === undefined) return 0;
   const parts = /^(\d{1,9})(ms|s|m)?$/.exec(wait);
   const ms = parts ? Number(parts[1]) * UNITS[parts[2] ?? 'ms']! : 0;
-  if (ms >= 1 && ms <= LONGEST_WAIT_MS) return ms;
+  if (ms >= 1 && ms <= MAX_WAIT_MS) return ms;
   throw invalidArgument('wait', 'a duration of at most 60 s, such as 20s', wait);
 }

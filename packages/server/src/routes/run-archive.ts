@@ -9,7 +9,7 @@ import { paced } from '../limits/pacing.ts';
 import { bind, type Call } from './route.ts';
 
 /** A line has room for at least this many events of maximum size, even when they are escaped and encoded. */
-const LEAST_EVENTS = 4;
+const MIN_EVENTS = 4;
 
 export const RUN_ARCHIVE_HANDLERS = bind(RUN_ARCHIVE_ROUTES, {
   'GET /v1/runs/{runId}/export': (call) => {
@@ -42,7 +42,7 @@ export const RUN_ARCHIVE_HANDLERS = bind(RUN_ARCHIVE_ROUTES, {
 /** Yields the parts of a run one at a time. The memory of a part is reserved until the store has processed it. */
 async function* partsOf({ request, store, services, memory }: Call): AsyncGenerator<RunPart> {
   const { bodyBytes, bodyMembers } = services.limits;
-  const lineBytes = Math.max(bodyBytes, LEAST_EVENTS * store.info.limits.eventPayloadBytes);
+  const lineBytes = Math.max(bodyBytes, MIN_EVENTS * store.info.limits.eventPayloadBytes);
   for await (const lines of readLines(request, lineBytes, memory)) {
     for (const line of lines) {
       const bytes = COPIES_PER_BODY * line.length;

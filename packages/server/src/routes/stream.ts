@@ -9,7 +9,7 @@ import { feedTopic, kvTopic, runListTopic, runTopic, updatesTopic } from '../str
 import { lastEventIdOf, openStream } from './live.ts';
 import { bind, type Call } from './route.ts';
 
-const MOST_TOPICS = 50;
+const MAX_TOPICS = 50;
 
 /** The scopes that topics require, in addition to the scope of the stream itself. */
 const SCOPES_OF: Readonly<Record<string, RouteScope>> = {
@@ -23,7 +23,7 @@ export const STREAM_HANDLERS = bind(STREAM_ROUTES, {
   'GET /v1/stream': (call) => {
     const { query, services } = call;
     const names = [...new Set(query.topics.split(','))];
-    if (names.length > MOST_TOPICS) throw invalidArgument('topics', `at most ${MOST_TOPICS} topics`, names.length);
+    if (names.length > MAX_TOPICS) throw invalidArgument('topics', `at most ${MAX_TOPICS} topics`, names.length);
     const lastId = lastEventIdOf(call);
     const places = lastId === undefined ? new Map<string, string | null>() : decodePosition(lastId);
     const subscriptions = names.map((name) => ({

@@ -4,13 +4,13 @@
  */
 import type { StreamItem } from './source.ts';
 
-const MOST_ITEMS = 100;
+const MAX_ITEMS = 100;
 
 /** The number of characters that a reader accepts, and that may be kept for it, at a time. */
 export const PAGE_CHARACTERS = 256 * 1_024;
 
 export class PageSize {
-  #items = MOST_ITEMS;
+  #items = MAX_ITEMS;
 
   get items(): number {
     return this.#items;
@@ -21,6 +21,6 @@ export class PageSize {
     if (page.length === 0) return;
     const characters = page.reduce((sum, { data }) => sum + data.length, 0);
     const fitting = Math.floor((PAGE_CHARACTERS * page.length) / Math.max(1, characters));
-    this.#items = Math.min(MOST_ITEMS, Math.max(1, fitting));
+    this.#items = Math.min(MAX_ITEMS, Math.max(1, fitting));
   }
 }

@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import type { StreamItem, StreamPage } from './source.ts';
 
-const MOST_ITEMS = 1_000;
-const MOST_CHARACTERS = 4_000_000;
+const MAX_ITEMS = 1_000;
+const MAX_CHARACTERS = 4_000_000;
 
 export class Ring {
   /** Distinguishes the cursors of this ring from cursors of other rings and of earlier server processes. */
@@ -16,7 +16,7 @@ export class Ring {
     const cursor = this.#cursorAt(this.#first + this.#items.length + 1);
     this.#items.push({ cursor, event, data });
     this.#characters += data.length;
-    while (this.#items.length > MOST_ITEMS || (this.#characters > MOST_CHARACTERS && this.#items.length > 1)) {
+    while (this.#items.length > MAX_ITEMS || (this.#characters > MAX_CHARACTERS && this.#items.length > 1)) {
       this.#characters -= this.#items.shift()!.data.length;
       this.#first++;
     }

@@ -7,7 +7,7 @@ import { engineOf, type RunEngine, type RunKey } from '@tidemark/core/engine';
 
 /** How long to rely on hints alone before the run is read again. This time grows while nothing arrives. */
 const FIRST_LOOK_MS = 500;
-const LONGEST_LOOK_MS = 15_000;
+const MAX_LOOK_MS = 15_000;
 const LOOKS_APART_MS = 2;
 
 export class RunHints {
@@ -33,7 +33,7 @@ export class RunHints {
         const woken = this.#engine!.waitForEvents(keyOf(), { signal, deadline });
         yield;
         await woken;
-        lookMs = Date.now() < deadline ? FIRST_LOOK_MS : Math.min(lookMs * 2, LONGEST_LOOK_MS);
+        lookMs = Date.now() < deadline ? FIRST_LOOK_MS : Math.min(lookMs * 2, MAX_LOOK_MS);
       }
     } finally {
       this.#followed--;
@@ -45,6 +45,6 @@ export class RunHints {
    * milliseconds.
    */
   #paced(lookMs: number): number {
-    return Math.max(lookMs, Math.min(this.#followed * LOOKS_APART_MS, LONGEST_LOOK_MS));
+    return Math.max(lookMs, Math.min(this.#followed * LOOKS_APART_MS, MAX_LOOK_MS));
   }
 }

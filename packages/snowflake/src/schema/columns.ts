@@ -22,7 +22,7 @@ const SQL_TYPES: Record<ColumnKind, string> = {
 
 const KEY = new Set(['TENANT_ID', 'RUN_ID', 'LIFE', 'RUN_SEQ']);
 
-/** The members of an event that have columns of their own, except JSON. */
+/** The members of an event that have their own columns, except JSON. */
 const MEMBERS = (Object.keys(EVENT_FIELDS) as EventFieldName[]).filter(
   (name) => !('internal' in EVENT_FIELDS[name]) && name !== 'payload',
 );
@@ -73,7 +73,7 @@ export function columnSource({ name, kind }: Column, element: string): string {
 /** An event as an element of a page: the columns in lower case. Times are milliseconds, JSON is text. */
 export type PageRow = Record<string, string | number | boolean>;
 
-/** JSON text with characters that Snowflake's VARIANT may not keep: NUL and lone surrogates. */
+/** Matches JSON text with characters that Snowflake's VARIANT may not preserve: NUL and lone surrogates. */
 const UNSAFE_JSON = /\\u(0000|d[89a-f])/i;
 const UNSAFE_TEXT = /\0/g;
 

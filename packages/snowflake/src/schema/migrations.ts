@@ -1,6 +1,6 @@
 /**
  * The tables of a sink, as numbered migrations. Each statement can be repeated, because Snowflake commits every DDL
- * statement by itself: a migration that was interrupted is run again from its beginning.
+ * statement separately: an interrupted migration is run again from its beginning.
  */
 import { columnDefinition, LOADED_COLUMNS } from './columns.ts';
 

@@ -15,7 +15,7 @@ import { viewStatements } from './views.ts';
 
 /** The result of `migrateSnowflake`. */
 export interface SnowflakeMigration {
-  /** The version before, 0 if there were no tables. */
+  /** The previous version, or 0 if there were no tables. */
   from: number;
   to: number;
 }

@@ -1,13 +1,14 @@
 /**
- * The views that analysts read. `EVENTS` shows each event once, and none that was removed. `RUNS` and `STEPS` fold the
- * events by the same rules as snapshots: events that a run or a step does not allow change nothing.
+ * The views that analysts read. `EVENTS` shows each event once and omits removed events. `RUNS` and `STEPS` fold the
+ * events by the same rules as snapshots: an event that is not allowed in the current state of its run or step changes
+ * nothing.
  */
 import { VISIBLE_COLUMNS } from './columns.ts';
 
 const RUN = 'TENANT_ID, RUN_ID, LIFE';
 const OVER_RUN = `OVER (PARTITION BY ${RUN})`;
 const SO_FAR = `OVER (PARTITION BY ${RUN} ORDER BY RUN_SEQ ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)`;
-/** Clocks of producers differ, so an end may have an earlier time than its start: the duration is then 0. */
+/** Clocks of producers differ, so an end may have an earlier time than its start. The duration is then 0. */
 const durationMs = (from: string, to: string) =>
   `CASE WHEN ${to} < ${from} THEN 0 ELSE DATEDIFF('millisecond', ${from}, ${to}) END`;
 const seqWhen = (condition: string) => `CASE WHEN ${condition} THEN RUN_SEQ END`;
@@ -25,9 +26,9 @@ QUALIFY ROW_NUMBER() OVER (PARTITION BY E.TENANT_ID, E.RUN_ID, E.LIFE, E.RUN_SEQ
 }
 
 /**
- * The events with the state that their run was in. The first valid event of a run is `RunQueued` or `RunStarted`; a
- * queued run may start, fail or be cancelled; a run that started ends with the first `RunFailed` or `RunCancelled`, or
- * with the first `RunCompleted` while it is not paused.
+ * The events with the state of their run at that point. The first valid event of a run is `RunQueued` or `RunStarted`;
+ * a queued run may start, fail or be cancelled; a run that started ends with the first `RunFailed` or `RunCancelled`,
+ * or with the first `RunCompleted` while it is not paused.
  */
 function runEventsView(schemaName: string): string {
   return `CREATE OR REPLACE VIEW ${schemaName}.RUN_EVENTS AS
@@ -104,7 +105,7 @@ SELECT ${RUN}, PROJECT_ID, ENVIRONMENT_ID, PLAN_ID, PLAN_VERSION,
 FROM FOLDED`;
 }
 
-/** Whether a step allows its next event, given the state and the attempt that the previous events led to. */
+/** Whether a step allows its next event, given the state and the attempt after the previous events. */
 const ALLOWED = `COALESCE(CASE E.EVENT_TYPE
       WHEN 'StepStarted' THEN
         F.STATUS IS NULL OR (F.STATUS = 'FAILED' AND E.LOGICAL_ATTEMPT_ID > F.LOGICAL_ATTEMPT_ID)
@@ -118,7 +119,7 @@ const NEXT_STATUS = `CASE E.EVENT_TYPE
       ELSE 'SKIPPED'
     END`;
 
-/** Folds the events of each step one by one. The recursion is as deep as the step with the most events is long. */
+/** Folds the events of each step one by one. The depth of the recursion is the largest number of events of a step. */
 function stepsView(schemaName: string): string {
   return `CREATE OR REPLACE VIEW ${schemaName}.STEPS AS
 WITH RECURSIVE STEP_EVENTS AS (

@@ -18,7 +18,7 @@ export interface Faults {
   unavailable?: number;
   /** The statement runs, and the reply is lost. */
   replyLost?: number;
-  /** The statement runs again, up to two seconds later, as if its sender had lost its shard since then. */
+  /** The statement runs a second time, up to two seconds later, as if its sender had lost its shard in the meantime. */
   twice?: number;
   /** The request is lost. */
   requestLost?: number;

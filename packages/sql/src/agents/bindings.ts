@@ -7,7 +7,7 @@ import { type BindingEngine, type BindingRow, corruptValue, sumNames } from '@ti
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
 
-/** Stored as the context of bindings without one. Ids are never empty (GEN-5). */
+/** Stored as the context of bindings without a context. Ids are never empty (GEN-5). */
 const NO_CONTEXT = '';
 const PAGE = 100;
 
@@ -28,9 +28,7 @@ const COLUMNS =
   'trace_id, context_id, task_id, agent_url, sum, router_session_id, is_terminal, about_sum, details, recency';
 const OF_BINDING = 'WHERE tenant_id = ? AND trace_id = ? AND context_id = ? AND task_id = ?';
 
-/**
- * A recency above every recency of the session and of the row itself, so that a change is always the most recent one.
- */
+/** A recency above every recency of the session and of the row, so that the latest change always comes first. */
 const LAST = '(SELECT COALESCE(MAX(recency), 0) FROM @remote_bindings WHERE tenant_id = ? AND router_session_id = ?)';
 
 const SAVE = `
@@ -153,10 +151,10 @@ function rowOf(tenantId: string, row: StoredBinding): BindingRow {
   const contextId = row.context_id === NO_CONTEXT ? null : row.context_id;
   const key = keyOf(tenantId, { traceId: row.trace_id, contextId, taskId: row.task_id });
   const terminal = row.is_terminal === null ? null : integerOf(row.is_terminal);
-  const isWhole =
+  const isIntact =
     (row.sum === null || row.sum === sumOf(key, row.agent_url)) &&
     (row.about_sum === null || row.about_sum === aboutSum(key, row.router_session_id, terminal));
-  if (!isWhole) throw corruptValue('binding', `${row.trace_id} / ${row.task_id}`);
+  if (!isIntact) throw corruptValue('binding', `${row.trace_id} / ${row.task_id}`);
   return {
     traceId: row.trace_id,
     contextId,

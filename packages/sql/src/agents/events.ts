@@ -6,7 +6,7 @@ import { integerOf, type SqlInteger } from '../values.ts';
 
 const PAGE = 500;
 
-/** Stored as the trace of events without one. Ids are never empty (GEN-5). */
+/** Stored as the trace of events without a trace. Ids are never empty (GEN-5). */
 const NO_TRACE = '';
 
 interface EventRow {

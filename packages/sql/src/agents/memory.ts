@@ -189,7 +189,7 @@ async function requestsAfter(
   return JSON.stringify(held);
 }
 
-/** Returns the checksum of the columns other than the state, which has a checksum of its own. */
+/** Returns the checksum of the columns other than the state, which has its own checksum. */
 function sumOf(tenantId: string, key: string, version: number, updatedAt: number): number {
   return sumInteger(updatedAt, sumInteger(version, sumNames(['memory', tenantId, key])));
 }

@@ -208,7 +208,7 @@ export function sqlPauses(db: SqlDatabase): PauseEngine {
   };
 }
 
-/** Returns the checksum of the columns that a list shows, except the times. The payload has a checksum of its own. */
+/** Returns the checksum of the columns that a list shows, except the times. The payload has its own checksum. */
 function sumOf(tenantId: string, pauseId: string, about: readonly (string | null)[]): number {
   return sumNames(['pause', tenantId, pauseId, JSON.stringify(about)]);
 }

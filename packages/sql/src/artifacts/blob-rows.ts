@@ -61,7 +61,7 @@ export async function lockBlobs(
 }
 
 /** Yields unreferenced blobs that were not stored within the grace period, in pages. `null` selects all tenants. */
-export async function* unnamedBlobs(
+export async function* unreferencedBlobs(
   db: SqlDatabase,
   only: string | null,
   graceMs: number,
@@ -97,7 +97,7 @@ export async function* unnamedBlobs(
  * Removes the row unless it is referenced or was just stored, and returns where its bytes were. The lock is a separate
  * statement, so that the next statement sees the reference of a put that was about to commit.
  */
-export async function removeUnnamed(
+export async function removeUnreferenced(
   db: SqlDatabase,
   tx: SqlTransaction,
   tenantId: string,

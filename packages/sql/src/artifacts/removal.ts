@@ -5,7 +5,7 @@
  */
 import type { ArtifactMatch, EngineCall } from '@tidemark/core/engine';
 import type { SqlDatabase } from '../database.ts';
-import { ANY_AGE, lockBlobs, removeUnnamed, unnamedBlobs } from './blob-rows.ts';
+import { ANY_AGE, lockBlobs, removeUnreferenced, unreferencedBlobs } from './blob-rows.ts';
 import type { LargeBlobs } from './large-blobs.ts';
 import { referenceConditions } from './references.ts';
 import { removeChunks, removeUploads } from './uploads.ts';
@@ -25,7 +25,7 @@ export function removeBytes(
   call: EngineCall,
 ): Promise<boolean> {
   return db.write(async (tx) => {
-    const removed = await removeUnnamed(db, tx, tenantId, sha256, graceMs);
+    const removed = await removeUnreferenced(db, tx, tenantId, sha256, graceMs);
     if (removed === null) return false;
     if (removed.uploadId !== null) await removeChunks(tx, tenantId, removed.uploadId);
     else await largeBlobs?.remove(tenantId, sha256);
@@ -43,7 +43,7 @@ export async function eraseArtifacts(
 ): Promise<number> {
   const removed = await db.write((tx) => tx.all(REMOVE_REFERENCES, [tenantId, tenantId, limit]), call);
   if (removed.length > 0) return removed.length;
-  for await (const { sha256 } of unnamedBlobs(db, tenantId, ANY_AGE, call))
+  for await (const { sha256 } of unreferencedBlobs(db, tenantId, ANY_AGE, call))
     await removeBytes(db, largeBlobs, { tenantId, sha256, graceMs: ANY_AGE }, call);
   await removeUploads(db, tenantId, call);
   return 0;

@@ -51,7 +51,7 @@ export interface ChainPlan {
   /** One outcome per step. They hold once the rows are written. */
   outcomes: (RecordOutcome | Error)[];
   changes: MadeChange[];
-  /** `null` if nothing changes. `'alone'` if the steps need a transaction of their own. */
+  /** `null` if nothing changes. `'alone'` if the steps need a separate transaction. */
   rows: ChainRows | null | 'alone';
 }
 
@@ -80,8 +80,8 @@ export function planChain(chain: Chain, now: number, nextRevision: () => number)
       changes.push(changed.change);
       for (const id of changed.left) left.add(id);
       if (requestId !== undefined && !write.requestIsNew) executed.add(requestId);
-      const isWhole = write.mode !== 'merge' || !seen.state;
-      const names = isWhole ? (changed.after.state?.fields.keys() ?? []) : namesIn(write);
+      const isReplaced = write.mode !== 'merge' || !seen.state;
+      const names = isReplaced ? (changed.after.state?.fields.keys() ?? []) : namesIn(write);
       for (const field of names) touched.add(field);
       seen = changed.after;
     }

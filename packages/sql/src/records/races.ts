@@ -1,7 +1,7 @@
 /** Retries a transaction when another writer has created or changed a record since it was read; bounded (GEN-3). */
 import { TidemarkError } from '@tidemark/core';
 
-const MOST_RACES = 50;
+const MAX_RACES = 50;
 
 /**
  * Another writer has created or changed the record since it was read. Only on engines with row locks, which do not
@@ -11,7 +11,7 @@ export class Raced extends Error {}
 
 /** Retries an attempt that threw `Raced` and wrote nothing. Each attempt reads again. */
 export async function settleRaces<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let race = 0; race < MOST_RACES; race++) {
+  for (let race = 0; race < MAX_RACES; race++) {
     try {
       return await attempt();
     } catch (error) {

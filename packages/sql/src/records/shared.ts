@@ -19,9 +19,9 @@ export interface SharedRecords {
   drain(): Promise<void>;
 }
 
-/** The calls of the unshared records that shared calls fall back to. */
+/** The calls without sharing, to which shared calls fall back. */
 export interface AloneRecords {
-  /** Performs a step in a transaction of its own, with locks. */
+  /** Performs a step in a separate transaction, with locks. */
   write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome>;
   /** Reports committed changes to the watchers of this process. */
   report(changes: readonly MadeChange[]): void;

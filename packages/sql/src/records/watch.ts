@@ -25,7 +25,7 @@ import type { MadeChange } from './step.ts';
 const LOOK_EVERY_MS = 200;
 const LOOK_LIMIT_MS = 5_000;
 /** By this time every write has been committed or abandoned. */
-const LONGEST_WRITE_MS = 15_000;
+const MAX_WRITE_MS = 15_000;
 /** After a long comparison, the watcher sleeps for this multiple of the comparison's duration. */
 const REST_FACTOR = 4;
 const REVISIONS_AT_ONCE = 1_000;
@@ -139,7 +139,7 @@ export class RecordWatcher {
   #othersHaveWritten(from: number, to: number): boolean {
     // An issued revision belongs to a change that may be committed at any moment, or never.
     if (!this.#db.revisions.committedInOrder) {
-      if (to > from) this.#unsettledUntil = performance.now() + LONGEST_WRITE_MS;
+      if (to > from) this.#unsettledUntil = performance.now() + MAX_WRITE_MS;
       return performance.now() < this.#unsettledUntil;
     }
     return this.#ours.filter((revision) => revision > from && revision <= to).length < to - from;

@@ -67,19 +67,19 @@ const HOLD = { claimId: Type.String(), lease: Type.Optional(Duration) };
 export const Heartbeat = Type.Object(HOLD);
 export const Progress = Type.Object({ ...HOLD, currentStep: Count, stepCount: Type.Optional(Count) });
 export const Complete = Type.Object({
-  claimId: Type.String(),
+  ...HOLD,
   resultRef: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   ttl: Type.Optional(Duration),
 });
 export const Fail = Type.Object({
-  claimId: Type.String(),
+  ...HOLD,
   error: Type.String(),
   retry: Type.Optional(Type.Boolean()),
   delay: Type.Optional(Duration),
   ttl: Type.Optional(Duration),
 });
 export const Park = Type.Object({
-  claimId: Type.String(),
+  ...HOLD,
   until: Type.Optional(Count),
   delay: Type.Optional(Duration),
 });

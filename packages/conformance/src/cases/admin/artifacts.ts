@@ -59,7 +59,7 @@ export const ARTIFACT_LISTING_CASES: readonly ConformanceCase[] = [
 
   artifactCase({
     id: 'general/admin-artifact-lists-stay-in-the-view',
-    title: 'a view lists and counts only its own artifacts, whatever cursor is passed',
+    title: 'a view lists and counts only its own artifacts, even with a cursor of another tenant',
     proves: ['GEN-10'],
     async run({ store, id }) {
       const [own, other] = [id('tenant-a'), id('tenant-b')];

@@ -109,13 +109,13 @@ export const ERASURE_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const { store, tenant, tenantId } = bench;
       for (let n = 0; n < 250; n++) await tenant.kv.put(`k${n}`, { n: String(n) });
-      const told: ErasureReport[] = [];
-      const report = await store.admin.eraseTenant(tenantId, { onProgress: (so) => told.push(so) });
+      const reports: ErasureReport[] = [];
+      const report = await store.admin.eraseTenant(tenantId, { onProgress: (progress) => reports.push(progress) });
       expectEqual(report, { tenantId, removed: { kv: 250 } }, 'the report counts everything once');
-      expect(told.length >= 2, 'the erasure reports its progress after each step');
-      expectEqual(told.at(-1), report, 'the last progress report is the final one');
+      expect(reports.length >= 2, 'the erasure reports its progress after each step');
+      expectEqual(reports.at(-1), report, 'the last progress report is the final one');
       expect(
-        told.every((step, at) => at === 0 || step.removed.kv! > told[at - 1]!.removed.kv!),
+        reports.every((step, at) => at === 0 || step.removed.kv! > reports[at - 1]!.removed.kv!),
         'each progress report counts more than the one before',
       );
       expectEqual(await store.admin.eraseTenant(tenantId), { tenantId, removed: {} }, 'a second call finds nothing');

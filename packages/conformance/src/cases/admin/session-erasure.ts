@@ -65,7 +65,7 @@ export const SESSION_ERASURE_CASES: readonly ConformanceCase[] = [
   {
     ...adminCase({
       id: 'general/erased-sessions-take-their-bindings',
-      title: 'erasing a session removes the bindings that name it as router session, whatever their trace',
+      title: 'erasing a session removes the bindings of all traces that name it as router session',
       proves: ['AGT-13'],
       async run({ tenant, id }) {
         const [session, neighbour] = [id('session'), id('session')];

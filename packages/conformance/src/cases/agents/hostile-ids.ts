@@ -1,4 +1,4 @@
-/** Ids may contain any text (GEN-5): each is kept unchanged and never collides with another. */
+/** Ids may contain any text (GEN-5): an id is kept unchanged and never collides with another id. */
 import type { AgentStore, Capability } from '@tidemark/core';
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';

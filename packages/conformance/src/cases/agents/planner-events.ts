@@ -36,7 +36,7 @@ export const PLANNER_EVENT_CASES = [
 
   planner({
     id: 'agents/planner-events/order-of-emission',
-    title: 'Planner events keep the order of their emission, whatever their ts',
+    title: 'Planner events keep the order of their emission and are not sorted by ts',
     proves: ['000 list_planner_events', '000 ordering', 'AGT-10'],
     async run(bench) {
       const traceId = bench.id('trace');

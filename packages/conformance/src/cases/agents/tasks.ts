@@ -169,7 +169,7 @@ export const TASK_CASES = [
 
   tasks({
     id: 'agents/tasks/all-of-them',
-    title: 'All tasks of a session are listed, however many there are',
+    title: 'All tasks of a session are listed, even if there are many',
     proves: ['000 list_tasks'],
     async run(bench) {
       const { agents } = bench.tenant;

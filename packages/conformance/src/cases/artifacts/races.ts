@@ -10,7 +10,7 @@ const GRACE = 1_500;
 /** One chunk and several, because engines may store them differently. */
 const SIZES = [3_000, 300_000];
 const SHARED = 4;
-const MOST_PUTS = 20;
+const MAX_PUTS = 20;
 
 const artifacts = casesOf('artifacts', 'artifacts');
 const erasure = casesOf('artifacts', 'artifacts', 'admin');
@@ -29,7 +29,7 @@ async function untilStored(put: () => Promise<ArtifactRef>): Promise<ArtifactRef
     try {
       return await put();
     } catch (error) {
-      if (tries === MOST_PUTS || !isTidemarkError(error, 'UNAVAILABLE')) throw error;
+      if (tries === MAX_PUTS || !isTidemarkError(error, 'UNAVAILABLE')) throw error;
     }
   }
 }

@@ -30,7 +30,7 @@ export const EXPIRED_CASES: readonly ConformanceCase[] = [
   jobsCase({
     id: 'jobs/claims-take-expired-leases',
     title:
-      'a claim takes a job whose lease has expired only if requested, counts a retry, and fails the job if none are left',
+      'a claim takes a job whose lease has expired only on request, counts a retry, and fails the job if no retries are left',
     proves: ['KV-7', 'KV-8', 'GEN-8'],
     async run(bench) {
       const { jobs } = bench.tenant;

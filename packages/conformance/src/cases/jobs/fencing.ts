@@ -25,7 +25,7 @@ export async function expectFenced(bench: Bench, taskId: string, claim: JobClaim
 export const FENCING_CASES: readonly ConformanceCase[] = [
   jobsCase({
     id: 'jobs/fenced-after-a-sweep',
-    title: 'a worker whose lease expired and was swept gets CLAIM_LOST and changes nothing, however late it calls',
+    title: 'a worker whose lease expired and was swept gets CLAIM_LOST and changes nothing, even much later',
     proves: ['KV-7', 'KV-8'],
     async run(bench) {
       const zombie = await lapsed(bench, 'job');

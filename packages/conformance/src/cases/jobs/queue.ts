@@ -41,7 +41,7 @@ export const QUEUE_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/enqueued-once',
-    title: 'enqueueing an existing job returns it unchanged, whatever its state',
+    title: 'enqueueing an existing job returns it unchanged, in every state',
     proves: ['KV-7', 'GEN-8'],
     async run(bench) {
       const first = await enqueued(bench, 'once', { priority: 1 });

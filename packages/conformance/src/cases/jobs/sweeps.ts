@@ -223,7 +223,7 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/recovery-of-an-ended-job-is-missed',
-    title: 'recovering a job that has ended returns missed, however it ended and whatever the reason',
+    title: 'recovering a job that has ended returns missed, for every final state and reason',
     proves: ['KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;

@@ -8,9 +8,9 @@ import { readTexts, textsOf } from './fields.ts';
 
 const BATCH = ['kv.atomicBatch'] as const;
 const MOST = 25;
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
-/** Keys that engines store in different places, as buckets or index pages. */
+/** Keys that engines store apart, such as in different buckets or index pages. */
 const KEYS = upTo(8).map((n) => `batch.${n}`);
 
 function unmetOf(result: KvBatchResult) {
@@ -143,7 +143,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
         kv.batch(wrong['a repeated key'] as KvOperation[]),
       );
       expectEqual(repeated.field, 'operations[8].key', 'the second use of the key is named');
-      const third = Math.floor(MOST_BYTES / 3);
+      const third = Math.floor(MAX_BYTES / 3);
       const large = (bytes: number) => putsOf({ v: 'x'.repeat(bytes) }, KEYS.slice(0, 3));
       await expectCode('PAYLOAD_TOO_LARGE', 'more than 1 MiB is refused', () => kv.batch(large(third)));
       expectEqual(
@@ -157,7 +157,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/batch-requests-are-answered-once',
-    title: 'a retried batch returns its first result and changes nothing, whatever became of its records',
+    title: 'a retried batch returns its first result and changes nothing, even if its records have changed since',
     proves: ['KV-10', 'GEN-8'],
     needs: BATCH,
     async run(bench) {
@@ -264,7 +264,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/batches-side-by-side',
-    title: 'batches over the same keys in opposite order, beside single writes, never interleave and all end',
+    title: 'concurrent batches over the same keys in opposite order, and single writes, never interleave and all end',
     proves: ['KV-10', 'GEN-3'],
     needs: BATCH,
     async run(bench) {

@@ -1,4 +1,4 @@
-/** Hostile keys and field names: two different ones never collide (GEN-5, KV-6). */
+/** Keys and field names with special characters: two different names never collide (GEN-5, KV-6). */
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
@@ -56,7 +56,7 @@ export const KEY_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/key-lengths',
-    title: 'keys and fields of 512 bytes are accepted; longer, empty or malformed ones are refused by name',
+    title: 'keys and fields of 512 bytes are accepted, and longer, empty or malformed ones are refused',
     proves: ['GEN-5', 'GEN-1'],
     async run(bench) {
       for (const id of LONGEST_IDS) {

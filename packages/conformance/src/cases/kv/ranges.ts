@@ -81,7 +81,7 @@ export const RANGE_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/scan-reverse-long',
-    title: 'a reverse scan yields every key once past internal pages, also with a filter and maxResults',
+    title: 'a reverse scan yields every key once past internal pages, even with a filter and maxResults',
     proves: ['KV-4'],
     async run(bench) {
       const { kv } = bench.tenant;

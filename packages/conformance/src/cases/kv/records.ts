@@ -176,7 +176,8 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/revision-grows-and-never-repeats',
-    title: 'every change gives a record another revision, also after a delete; they grow where that is declared',
+    title:
+      'every change gives a record a different revision, even after a delete, and a higher one where that is declared',
     proves: ['KV-1', 'KV-3'],
     async run(bench) {
       const revisions: number[] = [];

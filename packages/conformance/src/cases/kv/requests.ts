@@ -1,5 +1,6 @@
 /**
- * Request ids (GEN-8): a retried write returns its first result and is not applied again, whatever happened in between.
+ * Request ids (GEN-8): a retried write returns its first result and is not applied again, even if others wrote in
+ * between.
  */
 import type { KvStore } from '@tidemark/core';
 import { expectCode, expectEqual } from '../../expect.ts';

@@ -182,7 +182,7 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/full-last-pages',
-    title: 'a scan whose last page is exactly full has no further page, also past internal pages and with a filter',
+    title: 'a scan whose last page is exactly full has no further page, even past internal pages and with a filter',
     proves: ['KV-4'],
     async run(bench) {
       const { kv } = bench.tenant;

@@ -79,7 +79,7 @@ export const DUPLICATE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/first-of-a-key-stays',
-    title: 'the first event with a key is kept, however late the duplicate arrives',
+    title: 'the first event with a key is kept, even if the duplicate arrives late',
     proves: ['RUN-4', '004 §3.2'],
     async run(bench) {
       const runId = bench.id('run');

@@ -10,7 +10,7 @@ import { appendTypes, runEvent } from './events.ts';
 const SOON_MS = 30;
 const SOON = '20ms';
 const HOUR_MS = 3_600_000;
-const MOST_HEARTBEATS = 50;
+const MAX_HEARTBEATS = 50;
 
 /** Appends events of these types to a new run with an expiry, and returns its id. */
 async function runThatExpires(bench: Bench, expires: string, ...types: string[]): Promise<string> {
@@ -97,7 +97,7 @@ export const EXPIRY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/expiry-spares-runs-that-have-not-ended',
-    title: 'a run that has not ended expires only if its own setting says so',
+    title: 'a run that has not ended expires only if its setting requires it',
     proves: ['RUN-21'],
     async run(bench) {
       const paths = [['Progress'], ['RunQueued'], ['RunStarted'], ['RunStarted', 'RunPaused']];
@@ -147,7 +147,7 @@ export const EXPIRY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/expired-run-never-returns',
-    title: 'a run whose expiry passed stays unknown, whatever is appended at that moment',
+    title: 'a run whose expiry passed stays unknown, even if events are appended at that moment',
     proves: ['RUN-21', 'RUN-2'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -167,7 +167,7 @@ export const EXPIRY_CASES: readonly ConformanceCase[] = [
         if (stored === null) break;
         expect(!isGone, 'no append brings the run back after a reader has missed it');
         times.push(stored.persistedAt);
-        expect(times.length < MOST_HEARTBEATS, 'the run expires');
+        expect(times.length < MAX_HEARTBEATS, 'the run expires');
       }
       for (const reader of [peer, runs])
         for (let n = 0; n < 3; n++) expectEqual(await reader.headSeq(runId), 0, 'the run stays unknown');

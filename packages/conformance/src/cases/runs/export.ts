@@ -38,8 +38,8 @@ export const EXPORT_CASES: readonly ConformanceCase[] = [
       const [run] = parts.map((part) => part.run);
       for (const part of parts) expectEqual(part.run, run, 'every part has the same run metadata');
       const summary = (await bench.tenant.runs.listRuns()).items.find((item) => item.runId === runId)!;
-      const { head, rewrites, ...told } = run!;
-      expectEqual(told as object, summary as object, 'the run metadata is exported');
+      const { head, rewrites, ...metadata } = run!;
+      expectEqual(metadata as object, summary as object, 'the run metadata is exported');
       expectEqual(
         rewrites,
         (await bench.tenant.runs.position(runId))?.rewrites,

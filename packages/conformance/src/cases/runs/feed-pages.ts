@@ -10,16 +10,16 @@ import { runEvent } from './events.ts';
 
 /** How long a page waits for late events, in milliseconds. */
 const LATE_EVENT_WAIT_MS = 2_000;
-const MOST_WAITS = 5;
+const MAX_WAITS = 5;
 /**
  * The number of pages of the size that the case requests. If other clients write a lot at the same time, the rest is
  * read in large pages.
  */
-const MOST_SMALL_PAGES = 50;
+const MAX_SMALL_PAGES = 50;
 
 /** Returns the limit of a page, counted from 1. */
 export function limitOfPage(page: number, limit: number | undefined): { limit?: number } {
-  if (page > MOST_SMALL_PAGES) return { limit: LARGE_FEED_PAGE };
+  if (page > MAX_SMALL_PAGES) return { limit: LARGE_FEED_PAGE };
   return limit === undefined ? {} : { limit };
 }
 
@@ -43,7 +43,7 @@ export async function pagedFeed(
     });
     whole.push(...items);
     if (next === undefined || next === cursor) {
-      if (whole.length >= count || ++waits === MOST_WAITS) return whole;
+      if (whole.length >= count || ++waits === MAX_WAITS) return whole;
     } else {
       cursor = next;
     }
@@ -65,7 +65,7 @@ export async function feedMark(bench: Bench): Promise<string> {
     const mark = items.find((item) => item.event.eventId === eventId);
     if (mark) return mark.cursor;
     if (next === after) waits++;
-    expect(waits < MOST_WAITS, 'the feed has an event that was acknowledged before the read');
+    expect(waits < MAX_WAITS, 'the feed has an event that was acknowledged before the read');
     after = next;
   }
 }

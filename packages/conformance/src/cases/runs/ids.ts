@@ -9,7 +9,7 @@ import { runEvent } from './events.ts';
 export const ID_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/hostile-run-ids-never-meet',
-    title: 'run ids are compared by bytes, whatever characters they hold',
+    title: 'run ids are compared by bytes and may contain any characters',
     proves: ['GEN-5'],
     async run(bench) {
       for (const runId of HOSTILE_IDS) {

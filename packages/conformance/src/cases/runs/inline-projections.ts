@@ -46,7 +46,7 @@ async function storedSeqs(store: Store, { name, version }: Projection<unknown>):
   return entries.map(({ record }) => numberOf(record.fields.seq));
 }
 
-/** Expects that the stored state is that of the whole log, with the given sum. */
+/** Expects the stored state to equal the fold of the whole log, with the given sum. */
 async function expectFollowed(
   store: Store,
   projection: Projection<Sum>,

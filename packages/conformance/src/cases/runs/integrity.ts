@@ -32,7 +32,7 @@ export const INTEGRITY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/verify-head-names-the-history',
-    title: 'the head changes with every event, and only then',
+    title: 'the head changes with every event, and with nothing else',
     proves: ['RUN-17'],
     async run(bench) {
       const runId = bench.id('run');

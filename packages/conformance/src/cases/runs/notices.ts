@@ -13,7 +13,7 @@ import { damagedView } from './quarantine.ts';
 
 const ORDER = { by: 'dpo@example.org', reason: 'request 4711' };
 const LATE_ITEM_WAIT_MS = 2_000;
-const MOST_WAITS = 3;
+const MAX_WAITS = 3;
 
 type Item = FeedItem | NoticeItem;
 
@@ -31,7 +31,7 @@ async function readUntil(
     const wait = isComplete ? {} : { wait: LATE_ITEM_WAIT_MS };
     const page = await store.runs.feedPage({ cursor: next, notices: true, ...limitOfPage(pages, limit), ...wait });
     items.push(...page.items);
-    if (page.next === next && (isComplete || ++waits === MOST_WAITS)) return { items, next };
+    if (page.next === next && (isComplete || ++waits === MAX_WAITS)) return { items, next };
     next = page.next ?? next;
   }
 }

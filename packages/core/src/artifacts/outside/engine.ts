@@ -56,7 +56,7 @@ export function outsideArtifacts(
     async eraseRefs(tenantId, match, limit, call) {
       const found = await inner.listRefs(tenantId, match, { after: null, limit }, call);
       const erasure = context.uuid();
-      const released = await objects.under(
+      const released = await objects.referencedObjects(
         tenantId,
         found.map(({ sha256 }) => sha256),
         call,
@@ -71,7 +71,7 @@ export function outsideArtifacts(
 
     async sweep(only, now, graceMs, call) {
       const swept = await inner.sweep(only, now, graceMs, call);
-      const removed = await objects.removeUnnamed(only, graceMs, call);
+      const removed = await objects.removeUnreferenced(only, graceMs, call);
       return { ...swept, bytes: Math.max(0, swept.bytes - removed.pointerBytes) + removed.sizeBytes };
     },
 
@@ -79,7 +79,7 @@ export function outsideArtifacts(
       ...bound(tenancy),
       async erase(part, tenantId, limit, call) {
         const erased = await tenancy.erase(part, tenantId, limit, call);
-        if (part === 'artifacts' && erased === 0) await objects.removeUnnamed(tenantId, 0, call);
+        if (part === 'artifacts' && erased === 0) await objects.removeUnreferenced(tenantId, 0, call);
         return erased;
       },
     }),

@@ -16,17 +16,15 @@ import type { ErasedObject, ListedObject, ObjectRegistry } from './registry.ts';
 /** How long an upload may stall before a sweep treats it as abandoned. */
 export const PENDING_FOR_MS = 3_600_000;
 const AT_ONCE = 16;
-/**
- * The maximum number of lookups of a pointer whose object is missing: a put of the same bytes may have replaced both.
- */
-const MOST_LOOKS = 3;
+/** How often to look up a pointer whose object is missing. A put of the same bytes may have replaced both since. */
+const MAX_LOOKUPS = 3;
 
-/** The name of an object in the byte store. Each tenant has a prefix of its own. */
+/** The name of an object in the byte store. Each tenant has its own prefix. */
 export function objectName(tenantId: string, object: string): string {
   return `artifacts/${encodeId(tenantId)}/${object}`;
 }
 
-/** The objects that a pass removed, with the sizes of their pointers. */
+/** The total size of the removed objects and of their pointers. */
 export interface RemovedObjects {
   sizeBytes: number;
   pointerBytes: number;
@@ -58,7 +56,7 @@ export class OutsideObjects {
     range: ChunkRange,
     call: EngineCall,
   ): Promise<AsyncIterable<Uint8Array> | null> {
-    for (let looks = 1; ; looks++) {
+    for (let lookups = 1; ; lookups++) {
       const pointer = await this.pointer(tenantId, sha256, call);
       if (pointer === null) return null;
       if (pointer === 'inside') return this.#inner.getBlob(tenantId, sha256, range, call);
@@ -67,7 +65,7 @@ export class OutsideObjects {
       if (start === end) return nothing();
       const bytes = await this.#bytes.get(objectName(tenantId, pointer.object), start, end, call);
       if (bytes !== null) return checkedChunks(bytes, range.from, end - start, pointer.sums);
-      if (looks === MOST_LOOKS) throw corrupt(sha256);
+      if (lookups === MAX_LOOKUPS) throw corrupt(sha256);
     }
   }
 
@@ -83,13 +81,13 @@ export class OutsideObjects {
     return true;
   }
 
-  /** Removes the objects of a tenant, or of all, that nothing refers to. */
-  async removeUnnamed(tenantId: string | null, graceMs: number, call: EngineCall): Promise<RemovedObjects> {
+  /** Removes the objects of a tenant, or of all tenants, that no pointer refers to. */
+  async removeUnreferenced(tenantId: string | null, graceMs: number, call: EngineCall): Promise<RemovedObjects> {
     const removed = { sizeBytes: 0, pointerBytes: 0 };
     const now = await this.#registry.now(call);
     for await (const page of this.#registry.pages(tenantId, call)) {
       for (const some of inParts(page, AT_ONCE)) {
-        const outcomes = await Promise.all(some.map((entry) => this.#removeIfUnnamed(entry, now, graceMs, call)));
+        const outcomes = await Promise.all(some.map((entry) => this.#removeIfUnreferenced(entry, now, graceMs, call)));
         for (const [at, { sizeBytes, pointerBytes, state }] of some.entries()) {
           if (!outcomes[at] || state !== 'kept') continue;
           removed.sizeBytes += sizeBytes;
@@ -100,15 +98,15 @@ export class OutsideObjects {
     return removed;
   }
 
-  async #removeIfUnnamed(entry: ListedObject, now: number, graceMs: number, call: EngineCall): Promise<boolean> {
+  async #removeIfUnreferenced(entry: ListedObject, now: number, graceMs: number, call: EngineCall): Promise<boolean> {
     const { tenantId, state, sha256, object } = entry;
     const age = now - entry.at;
     if (state === 'removing') return this.remove(entry, call);
     if (state === 'pending' && age < PENDING_FOR_MS) return false;
     const pointer = sha256 === null ? null : await this.#pointerIfReadable(tenantId, sha256, call);
     if (pointer === 'unreadable') return false;
-    const isNamed = pointer !== null && pointer !== 'inside' && pointer.object === object;
-    if (isNamed) {
+    const isReferenced = pointer !== null && pointer !== 'inside' && pointer.object === object;
+    if (isReferenced) {
       if (state !== 'kept') await this.#registry.set(entry, 'kept', {}, call);
       return false;
     }
@@ -132,7 +130,7 @@ export class OutsideObjects {
   }
 
   /** Returns the objects that the pointers of some hashes refer to. */
-  async under(tenantId: string, hashes: Iterable<string>, call: EngineCall): Promise<ErasedObject[]> {
+  async referencedObjects(tenantId: string, hashes: Iterable<string>, call: EngineCall): Promise<ErasedObject[]> {
     const found: ErasedObject[] = [];
     for (const some of inParts([...new Set(hashes)], AT_ONCE)) {
       const pointers = await Promise.all(some.map((sha256) => this.#pointerIfReadable(tenantId, sha256, call)));

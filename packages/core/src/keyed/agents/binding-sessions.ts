@@ -109,7 +109,7 @@ export class BindingSessions {
   }
 }
 
-/** An entry has no content of its own. */
+/** An entry has no content besides its key. */
 const HERE = fieldsOf({ here: 1 });
 
 /** Returns the router's session of a stored binding. */

@@ -17,7 +17,8 @@ export const MEMORY_HANDLERS = bind(MEMORY_ROUTES, {
   },
   'PUT /v1/memory/{key}': async ({ store, params, body, options, request }) => {
     const { state, requestId } = body;
-    const expectedVersion = body.expectedVersion ?? matchOf(request) ?? (wantsAbsent(request) ? 0 : undefined);
+    // The store refuses `null`. It must not count as absent, because the write would be unconditional.
+    const { expectedVersion = matchOf(request) ?? (wantsAbsent(request) ? 0 : undefined) } = body;
     return json(await store.agents.saveMemoryState(params.key, state, { ...options, expectedVersion, requestId }));
   },
   'DELETE /v1/memory/{key}': async ({ store, params, query: { requestId }, options, request }) => {

@@ -54,7 +54,7 @@ export const SESSION_HANDLERS = bind(SESSION_ROUTES, {
   },
 });
 
-/** Throws `INVALID_ARGUMENT` unless the body belongs to the session in the path. */
+/** Throws `INVALID_ARGUMENT` unless the body names the session in the path. */
 function ofSession<T extends { sessionId: string }>({ body, params }: { body: T; params: { sessionId: string } }): T {
   if (body.sessionId === params.sessionId) return body;
   throw invalidArgument('sessionId', 'the session of the path', body.sessionId);

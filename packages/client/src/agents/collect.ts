@@ -1,6 +1,0 @@
-/** Collects all items of an iterator into an array. */
-export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const collected: T[] = [];
-  for await (const item of items) collected.push(item);
-  return collected;
-}
