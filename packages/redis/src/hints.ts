@@ -12,8 +12,8 @@ import {
   type StoredRecord,
 } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
-import { type Client, clientFor } from './connection.ts';
 import type { Address, Settings } from './options.ts';
+import { OfflineError, Session } from './protocol/session.ts';
 
 /** A change of a record. Every change in a bucket has its own revision. */
 export interface RecordHint {
@@ -48,7 +48,7 @@ export class Hints {
   #journals = new Map<string, JournalName>();
   #records: RecordHint[] = [];
   #sending: NodeJS.Timeout | undefined;
-  #listener: Client | null = null;
+  #listener: Session | null = null;
   #listenAgain: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -94,7 +94,7 @@ export class Hints {
     this.#closed = true;
     clearTimeout(this.#sending);
     clearTimeout(this.#listenAgain);
-    this.#listener?.destroy();
+    this.#listener?.destroy(new OfflineError());
     this.#listener = null;
   }
 
@@ -137,22 +137,24 @@ export class Hints {
     const addresses = this.#addresses();
     const address = addresses[Math.floor(Math.random() * addresses.length)];
     if (!address) return;
-    const listener = clientFor(address, this.#settings, (_, cause) => cause);
+    const listener = new Session(address, this.#settings, {
+      onMessage: (message) => this.#onMessage(message.toString()),
+      onEnd: () => this.#lost(listener),
+    });
     this.#listener = listener;
-    listener.on('terminated', () => this.#lost(listener));
     listener
-      .connect()
-      .then(() => listener.subscribe(this.#channel, (message) => this.#onMessage(message)))
+      .open()
+      .then(() => listener.send(['SUBSCRIBE', this.#channel]))
       .then(
         () => this.#signals.notifyAll(),
         () => this.#lost(listener),
       );
   }
 
-  #lost(listener: Client): void {
+  #lost(listener: Session): void {
     if (this.#listener !== listener) return;
     this.#listener = null;
-    listener.destroy();
+    listener.destroy(new OfflineError());
     // Hints may have been missed during the reconnect, so all waiting readers are woken.
     this.#signals.notifyAll();
     if (this.#closed) return;

@@ -83,6 +83,11 @@ export interface RecordWrite {
   answersBatch?: true;
   /** The caller does not need the fields: the outcome's record may omit them. */
   brief?: boolean;
+  /**
+   * The record as the caller saw it last. If the step finds this revision, the engine may compute the outcome's record
+   * from it instead of reading the fields.
+   */
+  known?: StoredRecord;
 }
 
 /** The outcome of a step. */

@@ -48,6 +48,8 @@ function checkCodec(codec: PayloadCodec | undefined): PayloadCodec | null {
   throw invalidArgument('codec', 'a payload codec, such as encryption(…) returns', codec);
 }
 
+type Decode<T, Answer> = (value: T) => Answer | Promise<Answer>;
+
 export class StoreContext {
   readonly clock: () => number;
   readonly random: (length: number) => Uint8Array;
@@ -126,14 +128,26 @@ export class StoreContext {
     this.closing.abort();
   }
 
-  /** Runs a bounded read. Past its limit it fails with `TIMEOUT`; nothing has changed. */
-  read<T>(options: CallOptions | undefined, run: (call: EngineCall) => Promise<T>): Promise<T> {
-    return this.bounded(options, run, null);
+  /**
+   * Runs a bounded read. Past its limit it fails with `TIMEOUT`; nothing has changed. `decode` makes the answer from the
+   * result of the engine.
+   */
+  read<T, Answer = T>(
+    options: CallOptions | undefined,
+    run: (call: EngineCall) => Promise<T>,
+    decode?: Decode<T, Answer>,
+  ): Promise<Answer> {
+    return this.bounded(options, run, null, decode);
   }
 
   /** Runs a bounded write. Past its limit it fails with `OUTCOME_UNKNOWN`, which carries the write to retry. */
-  write<T>(options: CallOptions | undefined, write: WriteCall, run: (call: EngineCall) => Promise<T>): Promise<T> {
-    return this.bounded(options, run, write);
+  write<T, Answer = T>(
+    options: CallOptions | undefined,
+    write: WriteCall,
+    run: (call: EngineCall) => Promise<T>,
+    decode?: Decode<T, Answer>,
+  ): Promise<Answer> {
+    return this.bounded(options, run, write, decode);
   }
 
   /** Describes a write of this view, including the ids generated for it. */
@@ -157,14 +171,15 @@ export class StoreContext {
    * Every call passes here, so it creates as few promises and closures as possible. Not a `#method`: views made by
    * `confinedTo` would lack it.
    */
-  private bounded<T>(
+  private bounded<T, Answer>(
     options: CallOptions | undefined,
     run: (call: EngineCall) => Promise<T>,
     write: WriteCall | null,
-  ): Promise<T> {
+    decode: Decode<T, Answer> | undefined,
+  ): Promise<Answer> {
     try {
       const call = this.startCall(options);
-      return this.deadlines.race(run(call), call, write);
+      return this.deadlines.race(run(call), call, write, decode);
     } catch (error) {
       return Promise.reject(error);
     }

@@ -1,4 +1,4 @@
-/** Waits for a timeout or until `ring` is called. A call before the wait begins is not lost. */
+/** Waits for a timeout or until `ring` is called. */
 export class Alarm {
   readonly #waiting = new Set<() => void>();
   #rings = 0;

@@ -118,9 +118,9 @@ class StoreWorker implements Worker {
   readonly #leaseMs: number;
   readonly #pollMs: number;
   readonly #concurrency: number;
-  readonly #takeExpired: boolean;
   readonly #stopping = new AbortController();
   readonly #alarm = new Alarm();
+  readonly #claimCall: ClaimCall;
   #loops: Promise<unknown> | undefined;
   #unsubscribe: (() => void) | undefined;
 
@@ -132,7 +132,9 @@ class StoreWorker implements Worker {
     this.#pollMs = checkDuration(options.pollEvery ?? '1s', 'pollEvery');
     this.#concurrency = checkInteger(options.concurrency ?? 1, 'concurrency', 1);
     if (options.retryDelay !== undefined) checkDuration(options.retryDelay, 'retryDelay');
-    this.#takeExpired = checkOptionalBoolean(options.takeExpired, 'takeExpired');
+    const [worker, lease] = [this.#name, this.#leaseMs];
+    const takeExpired = checkOptionalBoolean(options.takeExpired, 'takeExpired');
+    this.#claimCall = [{ taskType: options.taskType }, { worker, lease, takeExpired }];
     const { signal } = options;
     if (signal?.aborted) this.#stopping.abort();
     signal?.addEventListener('abort', () => this.#stopping.abort(), { once: true });
@@ -173,17 +175,14 @@ class StoreWorker implements Worker {
    * returns the same job.
    */
   async #claim(): Promise<ClaimedJob | null> {
-    const [worker, lease, takeExpired] = [this.#name, this.#leaseMs, this.#takeExpired];
-    let call: ClaimCall = [{ taskType: this.#options.taskType }, { worker, lease, takeExpired }];
+    let call = this.#claimCall;
     try {
-      return await retry(TRIES, async () => {
-        try {
-          return await this.#jobs.claim(...call);
-        } catch (error) {
+      return await retry(TRIES, () =>
+        this.#jobs.claim(...call).catch((error: unknown) => {
           if (isTidemarkError(error, 'OUTCOME_UNKNOWN') && error.write?.method === 'claim') call = error.write.args;
           throw error;
-        }
-      });
+        }),
+      );
     } catch (error) {
       this.#options.onError?.(error);
       return null;
@@ -215,29 +214,23 @@ class StoreWorker implements Worker {
   /** Runs the handler and returns a function that stores the end of the job. */
   async #handle(claim: ClaimedJob, heartbeats: Heartbeats): Promise<EndOfJob> {
     const { handler, retryDelay, onError } = this.#options;
-    const progress = async (currentStep: number, stepCount?: number) => {
-      const step = stepCount === undefined ? { currentStep } : { currentStep, stepCount };
-      const job = await heartbeats.guard(() => retry(TRIES, () => this.#jobs.progress(claim, step), heartbeats.signal));
-      await this.#publish(job, 'progress');
-    };
-    let parkUntil: ParkUntil | undefined;
-    const park = (when: Duration | { until: number }) => {
-      const wanted = typeof when === 'object' ? when : { delay: when };
-      checkParkTime(wanted);
-      parkUntil = wanted;
-    };
     const store = (end: () => Promise<Job>) => heartbeats.guard(() => retry(TRIES, end));
+    let parkUntil: ParkUntil | undefined;
+    const context: JobContext = {
+      job: claim.job,
+      // Few handlers ask for the signal, and creating one takes as long as a short query.
+      get signal() {
+        return heartbeats.signal;
+      },
+      progress: (currentStep, stepCount) => this.#progress(claim, heartbeats, currentStep, stepCount),
+      park: (when) => {
+        const wanted = typeof when === 'object' ? when : { delay: when };
+        checkParkTime(wanted);
+        parkUntil = wanted;
+      },
+    };
     let result: JobResult;
     try {
-      const context: JobContext = {
-        job: claim.job,
-        // Most handlers never use it.
-        get signal() {
-          return heartbeats.signal;
-        },
-        progress,
-        park,
-      };
       result = (await handler(context)) ?? {};
     } catch (error) {
       onError?.(error, claim);
@@ -251,6 +244,12 @@ class StoreWorker implements Worker {
       await store(() => this.#jobs.park(claim, when));
       return null;
     };
+  }
+
+  async #progress(claim: ClaimedJob, heartbeats: Heartbeats, currentStep: number, stepCount?: number): Promise<void> {
+    const step = stepCount === undefined ? { currentStep } : { currentStep, stepCount };
+    const job = await heartbeats.guard(() => retry(TRIES, () => this.#jobs.progress(claim, step), heartbeats.signal));
+    await this.#publish(job, 'progress');
   }
 
   async #publish(job: Job, kind?: SignalKind): Promise<void> {
