@@ -13,7 +13,7 @@ import type { Dialect } from './sql.ts';
 /** The tenants that a transaction may see; `all` for the operator's view. */
 export type Reach = readonly string[] | 'all';
 
-const MOST_TRIES = 20;
+const MAX_TRIES = 20;
 const USES_OF_A_PLAN = 500;
 
 export interface DatabaseSettings {
@@ -88,7 +88,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
         return await this.#inside(reach, 'READ WRITE', work);
       } catch (error) {
         const over =
-          tries >= MOST_TRIES || call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline);
+          tries >= MAX_TRIES || call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline);
         // A failure before COMMIT is sent leaves nothing written.
         if (!isSerializationFailure(error) || over)
           throw error instanceof CommitFailure ? error.meaning() : translateRead(error);

@@ -9,8 +9,8 @@ import { Encoded } from './protocol/encode.ts';
 import type { Reply } from './protocol/replies.ts';
 
 /** The maximum number of calls that may wait. Further calls fail with `OVERLOADED` (GEN-3). */
-const MOST_WAITING = 10_000;
-const MOST_BYTES = 256 * 1024;
+const MAX_WAITING = 10_000;
+const MAX_BYTES = 256 * 1024;
 
 /** Makes the answer of a call from its reply. */
 export type Decode<T> = (reply: Reply) => T | Promise<T>;
@@ -41,7 +41,7 @@ export class CallBatcher {
   }
 
   join<T>(keys: Encoded, args: Encoded, call: EngineCall, decode: Decode<T>): Promise<T> {
-    if (this.#waiting.length >= MOST_WAITING) return Promise.reject(overloaded());
+    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(overloaded());
     return new Promise<T>((resolve, reject) => {
       call.phase ??= 'waiting';
       this.#waiting.push({ keys, args, call, decode, resolve: resolve as Waiting['resolve'], reject });
@@ -83,7 +83,7 @@ export class CallBatcher {
     const group: Waiting[] = [];
     const now = Date.now();
     let [taken, bytes] = [0, 0];
-    while (taken < this.#waiting.length && group.length < this.#most && bytes < MOST_BYTES) {
+    while (taken < this.#waiting.length && group.length < this.#most && bytes < MAX_BYTES) {
       const waiting = this.#waiting[taken++]!;
       if (isOver(waiting.call, now)) {
         waiting.reject(ranOut());

@@ -13,7 +13,7 @@ import { recordStart, sumOfField } from './record-sums.ts';
 import { NO_FIELDS, parseRecord } from './stored-record.ts';
 
 /** A limit, because the number of fields, doubled by checksums, is encoded as one ASCII character. */
-const MOST_FIELDS = 60;
+const MAX_FIELDS = 60;
 /** The index entries of jobs that claims find. */
 const QUEUED = /^(ready|delayed)\//;
 
@@ -22,7 +22,7 @@ export function fitsChange(write: RecordWrite): boolean {
   const { mode, expect, set, stamps, ttlMs, requestId, answersBatch } = write;
   if (mode !== 'merge' || requestId !== undefined || answersBatch || expect?.revision !== undefined) return false;
   if (ttlMs !== undefined && ttlMs !== null) return false;
-  if (set.size > MOST_FIELDS || (expect?.fields?.size ?? 0) > MOST_FIELDS) return false;
+  if (set.size > MAX_FIELDS || (expect?.fields?.size ?? 0) > MAX_FIELDS) return false;
   return hasValues(write) || (stamps?.size ?? 0) > 0;
 }
 

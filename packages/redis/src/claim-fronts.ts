@@ -6,7 +6,7 @@
 import { Encoded } from './protocol/encode.ts';
 
 /** More claims change most buckets anyway. */
-const MOST_CLAIMS = 16;
+const MAX_CLAIMS = 16;
 /**
  * A failover may lose changes, and later ones count up to the same revision again. After this time all fronts are read
  * again, so that no job waits longer because of that.
@@ -57,7 +57,7 @@ export class ClaimFronts {
 
   /** Forgets fronts that these claims may not use. Returns whether to ask for new ones. */
   prepare(claims: number, checksDue: boolean): boolean {
-    const isWanted = claims <= MOST_CLAIMS && checksDue;
+    const isWanted = claims <= MAX_CLAIMS && checksDue;
     if (!isWanted || performance.now() - this.#readAt > KEPT_MS) this.forget();
     return isWanted;
   }

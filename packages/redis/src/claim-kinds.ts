@@ -13,7 +13,7 @@ import { type SumShift, sumShift } from './sum-shifts.ts';
 export const OWN = 'claim_id';
 const STATE = 'state';
 /** Kinds are numbered by one ASCII character. */
-const MOST_KINDS = 127;
+const MAX_KINDS = 127;
 
 type Claim = FirstClaims['writes'][number];
 
@@ -42,7 +42,7 @@ export class ClaimKinds {
     for (const claim of claims) {
       let at = kinds.findIndex(({ first }) => isAlike(first, claim));
       if (at === -1) at = kinds.push(this.#kindOf(claim)) - 1;
-      if (at === MOST_KINDS) {
+      if (at === MAX_KINDS) {
         kinds.pop();
         break;
       }
@@ -58,7 +58,7 @@ export class ClaimKinds {
     const known = this.#remembered.find(({ first }) => isAlike(first, claim));
     if (known) return known;
     const kind = { first: claim, arguments: this.#encodeKind(claim) };
-    if (this.#remembered.length >= MOST_KINDS) this.#remembered = [];
+    if (this.#remembered.length >= MAX_KINDS) this.#remembered = [];
     this.#remembered.push(kind);
     return kind;
   }

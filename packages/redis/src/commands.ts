@@ -14,8 +14,8 @@ import { CHANGE, COMMIT, type Script, WRITE } from './scripts.ts';
 import type { Route, Servers } from './servers.ts';
 
 /** The maximum number of calls in a script. Other callers of the server wait until it is done. */
-const MOST_COMMITS = 64;
-const MOST_STEPS = 128;
+const MAX_COMMITS = 64;
+const MAX_STEPS = 128;
 
 /** A read under way on a single server. Many of them wait at once, so each has no more than one promise. */
 class Question<T> implements Asker {
@@ -65,7 +65,7 @@ export class Commands {
     };
     this.#batchers = settings.cluster
       ? null
-      : new Map([batcher(CHANGE, MOST_STEPS), batcher(WRITE, MOST_STEPS), batcher(COMMIT, MOST_COMMITS)]);
+      : new Map([batcher(CHANGE, MAX_STEPS), batcher(WRITE, MAX_STEPS), batcher(COMMIT, MAX_COMMITS)]);
   }
 
   /** Sends a command that only reads. */

@@ -9,14 +9,14 @@ import { type Reply, ReplyError } from './protocol/replies.ts';
 import { type Asker, OfflineError, Session } from './protocol/session.ts';
 
 const FIRST_DELAY_MS = 20;
-const LONGEST_DELAY_MS = 1_000;
+const MAX_DELAY_MS = 1_000;
 const LOOK_EVERY_MS = 500;
 /** The maximum number of commands that may wait for a reply. Further calls fail with `OVERLOADED` (GEN-3). */
-const MOST_WAITING = 20_000;
+const MAX_WAITING = 20_000;
 
 /** Returns how long to wait before the next attempt, with increasing delays. */
 function reconnectDelay(attempt: number): number {
-  return Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
+  return Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
 }
 
 export class Connection {
@@ -76,7 +76,7 @@ export class Connection {
   ask(command: Encoded, asker: Asker): void {
     const session = this.#session;
     if (!session) asker.fail(new OfflineError());
-    else if (session.waiting >= MOST_WAITING) asker.fail(overloaded());
+    else if (session.waiting >= MAX_WAITING) asker.fail(overloaded());
     else session.ask(command, asker);
   }
 

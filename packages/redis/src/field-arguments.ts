@@ -2,7 +2,7 @@
 import { encodeText } from './protocol/encode.ts';
 import { companionOf } from './record-sums.ts';
 
-const MOST_FIELDS = 1_000;
+const MAX_FIELDS = 1_000;
 const LONGEST = 100;
 
 export interface FieldArguments {
@@ -20,7 +20,7 @@ export function fieldArguments(field: string): FieldArguments {
 function encode(field: string): FieldArguments {
   const it = { name: encodeText(field), companion: encodeText(companionOf(field)) };
   if (field.length > LONGEST) return it;
-  if (encoded.size >= MOST_FIELDS) encoded.clear();
+  if (encoded.size >= MAX_FIELDS) encoded.clear();
   encoded.set(field, it);
   return it;
 }

@@ -15,7 +15,7 @@ type Reply = readonly [key: Buffer, revision: number, fields: Buffer[]] | number
 type Replies = [now: number, dueAt: number, isCut: number, fronts: NewFront[], ...Reply[]];
 
 /** With more queues, all of them are forgotten. */
-const MOST_QUEUES = 1_000;
+const MAX_QUEUES = 1_000;
 
 /** The jobs of one type of a tenant. */
 interface Queue {
@@ -79,7 +79,7 @@ export class FirstClaimer {
     for (let bucket = 0; bucket < layout.buckets; bucket++) keys.add(layout.tenants(bucket, 'jobs', tenantId));
     for (let bucket = 0; bucket < layout.buckets; bucket++) keys.add(layout.shared(bucket, 'revision'));
     const queue = { keys, kinds: new ClaimKinds(taskType, ready.state, sums), fronts: new ClaimFronts(this.#harmless) };
-    if (this.#queues.size >= MOST_QUEUES) this.#queues.clear();
+    if (this.#queues.size >= MAX_QUEUES) this.#queues.clear();
     this.#queues.set(id, queue);
     return queue;
   }

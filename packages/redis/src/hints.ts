@@ -33,7 +33,7 @@ interface Message {
 
 /** The interval in which at most one message is sent. */
 const BATCH_MS = 20;
-const MOST_NAMES = 200;
+const MAX_NAMES = 200;
 const LISTEN_AGAIN_MS = 1_000;
 
 export class Hints {
@@ -63,13 +63,13 @@ export class Hints {
     const topic = topicOf(name);
     this.#signals.notify(topic);
     this.#signals.notify(name.space);
-    if (this.#journals.size <= MOST_NAMES) this.#journals.set(topic, name);
+    if (this.#journals.size <= MAX_NAMES) this.#journals.set(topic, name);
     this.#sendSoon();
   }
 
   recordChanged(hint: RecordHint): void {
     for (const watcher of this.#watchers) watcher(hint);
-    if (this.#records.length <= MOST_NAMES) this.#records.push(hint);
+    if (this.#records.length <= MAX_NAMES) this.#records.push(hint);
     this.#sendSoon();
   }
 
@@ -110,11 +110,9 @@ export class Hints {
     this.#records = [];
     const message: Message = {
       from: this.#self,
-      journals: journals.length > MOST_NAMES ? 'many' : journals,
+      journals: journals.length > MAX_NAMES ? 'many' : journals,
       records:
-        records.length > MOST_NAMES
-          ? 'many'
-          : records.map(({ bucket, revision, name }) => ({ bucket, revision, name })),
+        records.length > MAX_NAMES ? 'many' : records.map(({ bucket, revision, name }) => ({ bucket, revision, name })),
     };
     this.#commands.put(0, ['PUBLISH', this.#channel, JSON.stringify(message)], {}).catch(() => {});
   }

@@ -38,7 +38,7 @@ interface Template extends Place {
   endsWithClaim: boolean;
 }
 
-const MOST_TEMPLATES = 1_000;
+const MAX_TEMPLATES = 1_000;
 const templates = new Map<string, readonly Template[]>();
 
 /**
@@ -78,7 +78,7 @@ function addTemplates(
   const offsets: number[] = [];
   for (const [field, offset] of stamps) fields.set(field, STAND_IN_BYTES[offsets.push(offset) - 1]!);
   const found = indexKeysOf(key, fields).map((place) => templateOf(place, offsets));
-  if (templates.size >= MOST_TEMPLATES) templates.clear();
+  if (templates.size >= MAX_TEMPLATES) templates.clear();
   templates.set(scope, found);
   return found;
 }

@@ -62,7 +62,7 @@ const OF_PARTS: ReadonlySet<RecordSpace> = new Set([
 const BY_LAST_PART: ReadonlySet<RecordSpace> = new Set(['trajectories', 'artifacts']);
 
 /** The maximum size of the cache. With more tenants, some keys are built again. */
-const MOST_BUILT = 1_000;
+const MAX_BUILT = 1_000;
 
 /** Where a record is stored. */
 export interface RecordAddress {
@@ -114,7 +114,7 @@ export class Layout {
   }
 
   #build(name: string): string[] {
-    if (this.#built.size >= MOST_BUILT) this.#built.clear();
+    if (this.#built.size >= MAX_BUILT) this.#built.clear();
     const keys = this.#tags.map((tag) => tag + name);
     this.#built.set(name, keys);
     return keys;

@@ -4,7 +4,7 @@
  */
 
 /** The maximum number of names in each half. */
-const MOST_NAMES = 4_096;
+const MAX_NAMES = 4_096;
 
 export class NameCache<Space extends string, Value> {
   readonly #make: (space: Space, tenantId: string, name: string) => Value;
@@ -42,7 +42,7 @@ export class NameCache<Space extends string, Value> {
   #add(names: Map<string, Value>, space: Space, tenantId: string, name: string): Value {
     const value = this.#older.get(`${space}\0${tenantId}`)?.get(name) ?? this.#make(space, tenantId, name);
     names.set(name, value);
-    if (++this.#size >= MOST_NAMES) {
+    if (++this.#size >= MAX_NAMES) {
       this.#older = this.#recent;
       this.#recent = new Map();
       this.#last = null;

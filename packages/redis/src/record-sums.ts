@@ -16,7 +16,7 @@ const DIGITS = new Int8Array(256).fill(-1);
 for (let value = 0; value < 36; value++) DIGITS[value.toString(36).charCodeAt(0)] = value;
 const ZERO = 48;
 /** The digits of the largest checksum. */
-const MOST_DIGITS = 7;
+const MAX_DIGITS = 7;
 
 /** Returns the name of a field's checksum field. */
 export function companionOf(field: string): string {
@@ -63,7 +63,7 @@ export function matchesSum(start: number, field: string, value: Uint8Array, comp
     if (digit === -1) return false;
     sum = sum * 36 + digit;
   }
-  if (length === 0 || length > MOST_DIGITS || (length > 1 && companion[0] === ZERO)) return false;
+  if (length === 0 || length > MAX_DIGITS || (length > 1 && companion[0] === ZERO)) return false;
   return sum === sumOf(start, field, value);
 }
 
@@ -73,11 +73,11 @@ export function matchesSum(start: number, field: string, value: Uint8Array, comp
  * are longer than checksums.
  */
 export function strayCompanions(start: number, fields: Fields, bare: readonly string[]): string[] {
-  if (bare.length < 2 || !bare.some((field) => fields.get(field)!.length <= MOST_DIGITS)) return [];
+  if (bare.length < 2 || !bare.some((field) => fields.get(field)!.length <= MAX_DIGITS)) return [];
   const sums = new Map(bare.map((field) => [sumOfField(start, field, fields.get(field)!), field]));
   return bare.filter((field) => {
     const value = fields.get(field)!;
-    const of = value.length <= MOST_DIGITS ? sums.get(Buffer.from(value).toString('latin1')) : undefined;
+    const of = value.length <= MAX_DIGITS ? sums.get(Buffer.from(value).toString('latin1')) : undefined;
     return of !== undefined && of !== field;
   });
 }

@@ -9,7 +9,7 @@ const ALL_ONES = 0xffff_ffff;
 /** Parts of a sum that a table has results for, and the bits of each. */
 const [PARTS, BITS] = [8, 4];
 /** Names of workers have few lengths. */
-const MOST_TABLES = 64;
+const MAX_TABLES = 64;
 
 /** The sums of single bytes after no others: one step of CRC-32, without the inversions before and after. */
 const STEPS = Int32Array.from({ length: 256 }, (_, byte) => ~sumBytes(Uint8Array.of(byte), ALL_ONES | 0));
@@ -49,7 +49,7 @@ function tableOf(bytes: number): string {
     }
   }
   const text = results.toString('latin1');
-  if (tables.size >= MOST_TABLES) tables.clear();
+  if (tables.size >= MAX_TABLES) tables.clear();
   tables.set(bytes, text);
   return text;
 }

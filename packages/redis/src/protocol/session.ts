@@ -26,7 +26,7 @@ export interface Asker {
 /** How long a connection may be idle before the system checks whether the other side is still there. */
 const KEEP_ALIVE_AFTER_MS = 30_000;
 /** How many answered places the queue may have in front before it is shortened. */
-const MOST_ANSWERED = 1_024;
+const MAX_ANSWERED = 1_024;
 
 export interface SessionEvents {
   /** Called once when an open session ends. */
@@ -167,7 +167,7 @@ export class Session {
     if (this.#first === this.#askers.length) {
       this.#askers.length = 0;
       this.#first = 0;
-    } else if (this.#first > MOST_ANSWERED) {
+    } else if (this.#first > MAX_ANSWERED) {
       this.#askers = this.#askers.slice(this.#first);
       this.#first = 0;
     }
