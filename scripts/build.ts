@@ -60,8 +60,9 @@ async function bundle(directory: string): Promise<void> {
     resolve: { conditionNames: [SOURCE, 'import', 'default'] },
     // Rewrites newer syntax of the sources, such as `await using`, for the oldest Node that we support.
     transform: { target: `node${floorOf(readManifest(ROOT))}` },
-    // Files of other packages stay imports. Private packages are not published, so they are bundled.
-    external: (id) => !id.startsWith('.') && !id.startsWith('/') && !isPrivate(id),
+    // Files of other packages stay imports. Private packages are not published, so they are bundled, and so are the
+    // functions that rewritten syntax calls.
+    external: (id) => !/^[./]/.test(id) && !isPrivate(id) && !id.startsWith('@oxc-project/runtime'),
   });
   await build.write({
     dir: join(directory, 'dist'),
