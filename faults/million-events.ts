@@ -17,7 +17,7 @@ import { liveBytes } from './live-memory.ts';
 const { values } = parseArgs({ options: { events: { type: 'string', default: '1000000' }, url: { type: 'string' } } });
 const EVENTS = Number(values.events);
 const [RUNS, CALLERS, LOOKS] = [10_000, 64, 20];
-const MOST_GROWTH = 150 * MB;
+const MAX_GROWTH = 150 * MB;
 const SETTLE_MS = 60_000;
 const TAILED = 'tailed';
 const TAILED_SHARE = 10;
@@ -82,7 +82,7 @@ try {
   look();
   const growth = looks.at(-1)!.live - looks[0]!.live;
   const most = Math.max(...looks.map(({ live }) => live)) - looks[0]!.live;
-  if (most >= MOST_GROWTH) problems.push('the process holds too much');
+  if (most >= MAX_GROWTH) problems.push('the process holds too much');
   const mb = (bytes: number) => `${(bytes / MB).toFixed(1)} MB`;
   console.log(
     `million-events: ${EVENTS} events; grew by ${mb(growth)}, by ${mb(most)} at most; ${problems.length} problems`,

@@ -65,6 +65,7 @@ export const SQL_PAGES: readonly string[] = ['docs/postgres.md', 'docs/coming-fr
 /** Blocks that are not programs, or whose program no test has, by page and first words. */
 export const NOT_EXECUTED: Readonly<Record<string, string>> = {
   'ARCHITECTURE.md: runs': 'is a drawing of the layers',
+  'docs/decisions/0031-client-tables.md: deleteMemoryState': 'shows an entry of packages/client/src/agents/memory.ts',
   'docs/archive.md: archive/{tenant}': 'shows names of files',
   'docs/encryption.md: { "$tidemark"': 'shows the stored form, which packages/core/src/codec/codec.test.ts compares',
   'docs/export.md: SELECT event_type': 'is for DuckDB; packages/cli/test/export.test.ts reads the files',

@@ -18,7 +18,7 @@ export { hideUrlSecrets, holdsSecret, invalidUrl, shownUrl } from './contracts/u
 export { type Digest, digestBytes, digestOf, sha256, sha256Hex } from './hash.ts';
 export { indexKeysOf } from './jobs/index-keys.ts';
 export { HELD_STATES } from './jobs/states.ts';
-export { checkParkTime } from './jobs/times.ts';
+export { checkParkTime, TIME_DIGITS } from './jobs/times.ts';
 export { keyedAgents } from './keyed/agents/agents.ts';
 export { keyedArtifacts } from './keyed/artifacts.ts';
 export { KeyedRuns } from './keyed/runs.ts';
@@ -69,7 +69,7 @@ export {
 export { BLOCK_BYTES, BlockSums, matchesBlock } from './tools/block-sums.ts';
 export { artifactSweep, Cleaner, type CleaningStep, onceInAWhile, sweeping } from './tools/cleaner.ts';
 export { SteadyClock } from './tools/clock.ts';
-export { KeyedMutex } from './tools/contention.ts';
+export { KeyedMutex, refuseIfOver } from './tools/contention.ts';
 export { StoreContext } from './tools/context.ts';
 export { weakestDurability } from './tools/durability.ts';
 export { decodeId, encodeId } from './tools/encoded-ids.ts';

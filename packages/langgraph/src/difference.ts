@@ -20,7 +20,7 @@ const ANCHOR = 64;
 const FIRST_SKIP = 32;
 const MAX_SEARCHES = 12;
 /** The number of bytes of a character after its first one. */
-const LONGEST_REST = 3;
+const MAX_REST = 3;
 const FIRST_STEP = 1024;
 const LAST_STEP = 64 * 1024;
 
@@ -41,8 +41,8 @@ export function matchesOf(old: Buffer, next: Buffer): Match[] {
 function ofWholeCharacters({ from, at, length }: Match, next: Buffer): Match {
   const isWithin = (position: number) => position < next.length && (next[position]! & 0xc0) === 0x80;
   let [start, end] = [0, length];
-  while (start < LONGEST_REST && isWithin(at + start)) start++;
-  while (length - end < LONGEST_REST && isWithin(at + end)) end--;
+  while (start < MAX_REST && isWithin(at + start)) start++;
+  while (length - end < MAX_REST && isWithin(at + end)) end--;
   return { from: from + start, at: at + start, length: end - start };
 }
 

@@ -7,25 +7,30 @@ import {
   isRunType,
   nextRunStatus,
   OWN_FIELDS,
-  ownValuesOf,
   type PreparedEvent,
   type RunAppend,
   rollOf,
   type SequencedEvent,
   type StoredRunEvent,
 } from '@tidemark/core/engine';
-import { columnOf, EVENT_COLUMNS } from '@tidemark/sql';
+import { columnOf, EVENT_COLUMNS, integerOf } from '@tidemark/sql';
 import { EVENT_PARAMETERS, RUN_PARAMETERS } from './append-sql.ts';
-import { BinaryArray } from './binary-arrays.ts';
+import { type BinaryArray, ColumnSets } from './binary-arrays.ts';
 
 const PARAMETERS = [...EVENT_PARAMETERS, ...RUN_PARAMETERS].map(([, type]) => type);
 
 const OWN_FROM = EVENT_PARAMETERS.findIndex(([name]) => name === columnOf(OWN_FIELDS[0]));
 const LEAF_FROM = OWN_FROM + OWN_FIELDS.length;
+const RUN_FROM = EVENT_PARAMETERS.length;
+
+/** The columns of the append statement. */
+export const appendColumns = new ColumnSets(PARAMETERS);
 
 /** The appends of a group to the same run. */
 interface RunGroup {
   appends: RunAppend[];
+  /** Where the appends are in the group. */
+  indexes: number[];
   /** The first event of each key in this group, in order. Later events with the same key are duplicates. */
   events: PreparedEvent[];
   /** The keys of these events; `null` while there is only one event. */
@@ -40,8 +45,17 @@ interface RunGroup {
 /** The outcome of an append: its placed events, or `left` for the exact append. */
 export type GroupOutcome = SequencedEvent[] | 'left';
 
-/** A result row as an array: run_no, and either before_seq and updated_at or the columns of a stored event. */
+/**
+ * A result row: the runs that were written, as `run_no before_seq updated_at` with commas between them, or the number of
+ * a run and the columns of a stored event.
+ */
 export type AnswerRow = readonly unknown[];
+
+/** The sequence before the events of a run, and the time of their commit. */
+interface Written {
+  before: number;
+  at: number;
+}
 
 export class AppendGroup {
   readonly #runs: RunGroup[] = [];
@@ -49,22 +63,34 @@ export class AppendGroup {
 
   constructor(appends: readonly RunAppend[]) {
     this.#appends = appends;
-    const byRun = new Map<string, RunGroup>();
-    for (const append of appends) {
-      const key = `${append.run.tenantId}\0${append.run.runId}`;
-      let group = byRun.get(key);
-      if (!group) {
-        group = { appends: [], events: [], keys: null, mixed: false };
-        byRun.set(key, group);
-        this.#runs.push(group);
+    const byTenant = new Map<string, Map<string, RunGroup>>();
+    for (const [index, append] of appends.entries()) {
+      const { tenantId, runId } = append.run;
+      let byRun = byTenant.get(tenantId);
+      if (!byRun) {
+        byRun = new Map();
+        byTenant.set(tenantId, byRun);
       }
-      addAppend(group, append);
+      let group = byRun.get(runId);
+      if (!group) {
+        // Literals of one item take a tenth of the memory of empty arrays that grow.
+        group = { appends: [append], indexes: [index], events: [append.events[0]!], keys: null, mixed: false };
+        byRun.set(runId, group);
+        this.#runs.push(group);
+        if (append.events.length > 1) addEvents(group, append.events);
+        continue;
+      }
+      group.appends.push(append);
+      group.indexes.push(index);
+      addEvents(group, append.events);
     }
   }
 
   /** All tenants of the group. */
   get tenants(): string[] {
-    return [...new Set(this.#appends.map((append) => append.run.tenantId))];
+    const tenants = new Set<string>();
+    for (const { run } of this.#appends) tenants.add(run.tenantId);
+    return [...tenants];
   }
 
   /** Whether an event of the group may change the status of its run. */
@@ -72,71 +98,73 @@ export class AppendGroup {
     return this.#appends.some((append) => append.events.some((event) => isRunType(event.eventType)));
   }
 
-  /** The parameters of the append statement. */
-  parameters(): Buffer[] {
-    const columns = PARAMETERS.map((type) => new BinaryArray(type));
+  /** Writes the parameters of the append statement to its columns. */
+  encode(columns: readonly BinaryArray[]): void {
     for (const [runNo, group] of this.#runs.entries()) {
       if (group.mixed) continue;
+      const { run, labels, parentRunId } = group.appends[0]!;
       let roll: Digest | null = null;
       for (const [at, event] of group.events.entries()) {
         roll = rollOf(roll, event.leaf);
-        const { run } = group.appends[0]!;
-        push(columns, 0, [runNo, at + 1, group.events.length, run.tenantId, run.runId]);
-        push(columns, OWN_FROM, ownValuesOf(event));
-        push(columns, LEAF_FROM, [event.leaf, roll]);
+        columns[0]!.push(runNo);
+        columns[1]!.push(at + 1);
+        columns[2]!.push(group.events.length);
+        columns[3]!.push(run.tenantId);
+        columns[4]!.push(run.runId);
+        for (let field = 0; field < OWN_FIELDS.length; field++)
+          columns[OWN_FROM + field]!.push(event[OWN_FIELDS[field]!]);
+        columns[LEAF_FROM]!.push(event.leaf);
+        columns[LEAF_FROM + 1]!.push(at === 0 ? null : roll);
       }
-      const [first] = group.appends;
       const { projectId, environmentId } = group.events[0]!;
-      push(columns, EVENT_PARAMETERS.length, [
-        runNo,
-        projectId,
-        environmentId,
-        statusesAfter(group.events),
-        JSON.stringify(first!.labels),
-        first!.parentRunId,
-      ]);
+      columns[RUN_FROM]!.push(runNo);
+      columns[RUN_FROM + 1]!.push(projectId);
+      columns[RUN_FROM + 2]!.push(environmentId);
+      columns[RUN_FROM + 3]!.push(statusesAfter(group.events));
+      columns[RUN_FROM + 4]!.push(JSON.stringify(labels));
+      columns[RUN_FROM + 5]!.push(parentRunId);
     }
-    return columns.map((column) => column.finish());
   }
 
   /** Returns the outcome of each append. */
   outcomes(answer: readonly AnswerRow[]): GroupOutcome[] {
-    const written = new Map<number, { before: number; at: number }>();
+    const written = new Map<number, Written>();
     const stored = new Map<number, Map<string, StoredRunEvent>>();
     for (const row of answer) {
-      const runNo = row[0] as number;
-      if (row[1] !== null) written.set(runNo, { before: row[1] as number, at: row[2] as number });
-      else keep(stored, runNo, storedOf(row[3] as (string | null)[]));
+      if (row[0] !== null) readWritten(row[0] as string, written);
+      else if (row[1] !== null) keep(stored, row[1] as number, storedOf(row[2] as (string | null)[]));
     }
-    const outcomes = new Map<RunAppend, GroupOutcome>();
+    const outcomes: GroupOutcome[] = new Array(this.#appends.length);
     for (const [runNo, group] of this.#runs.entries()) {
-      if (group.appends.length === 1 && group.appends[0]!.events.length === 1) {
-        outcomes.set(group.appends[0]!, placedAlone(group.events[0]!, written.get(runNo), stored.get(runNo)));
+      if (group.appends.length === 1 && group.events.length === 1 && group.appends[0]!.events.length === 1) {
+        outcomes[group.indexes[0]!] = placedAlone(group.events[0]!, written.get(runNo), stored.get(runNo));
         continue;
       }
       const positions = keyPositions(group, written.get(runNo), stored.get(runNo));
-      for (const append of group.appends) outcomes.set(append, placedBy(append, positions));
+      for (const [at, append] of group.appends.entries()) outcomes[group.indexes[at]!] = placedBy(append, positions);
     }
-    return this.#appends.map((append) => outcomes.get(append)!);
+    return outcomes;
   }
 }
 
-function addAppend(group: RunGroup, append: RunAppend): void {
-  group.appends.push(append);
-  for (const event of append.events) {
-    const [first] = group.events;
-    if (first) {
-      group.keys ??= new Set([first.idempotencyKey]);
-      if (group.keys.has(event.idempotencyKey)) continue;
-      group.keys.add(event.idempotencyKey);
-      if (event.projectId !== first.projectId || event.environmentId !== first.environmentId) group.mixed = true;
-    }
+/** Reads the runs that were written. */
+function readWritten(text: string, written: Map<number, Written>): void {
+  for (const run of text.split(',')) {
+    const [runNo, before, at] = run.split(' ');
+    written.set(Number(runNo), { before: integerOf(before!), at: integerOf(at!) });
+  }
+}
+
+/** Adds the events whose keys the group does not have yet. */
+function addEvents(group: RunGroup, events: readonly PreparedEvent[]): void {
+  const first = group.events[0]!;
+  for (const event of events) {
+    group.keys ??= new Set([first.idempotencyKey]);
+    if (group.keys.has(event.idempotencyKey)) continue;
+    group.keys.add(event.idempotencyKey);
+    if (event.projectId !== first.projectId || event.environmentId !== first.environmentId) group.mixed = true;
     group.events.push(event);
   }
-}
-
-function push(columns: readonly BinaryArray[], from: number, values: readonly (string | number | null)[]): void {
-  for (let at = 0; at < values.length; at++) columns[from + at]!.push(values[at]!);
 }
 
 /**
@@ -165,7 +193,7 @@ type KeyPosition = StoredRunEvent | { first: PreparedEvent; runSeq: number; pers
  */
 function placedAlone(
   event: PreparedEvent,
-  written: { before: number; at: number } | undefined,
+  written: Written | undefined,
   stored: ReadonlyMap<string, StoredRunEvent> | undefined,
 ): GroupOutcome {
   const known = stored?.get(event.idempotencyKey);
@@ -176,7 +204,7 @@ function placedAlone(
 /** Returns the position of each key of a run. New events were written in order. */
 function keyPositions(
   group: RunGroup,
-  written: { before: number; at: number } | undefined,
+  written: Written | undefined,
   stored: ReadonlyMap<string, StoredRunEvent> | undefined,
 ): Map<string, KeyPosition> {
   const positions = new Map<string, KeyPosition>();

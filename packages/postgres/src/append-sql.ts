@@ -58,7 +58,8 @@ export function columnType(field: EventFieldName): ElementType {
 type Parameter = readonly [name: string, type: ElementType];
 
 /**
- * The columns of each event: its run, its index in the run as if all events were new, and its leaf and roll (RUN-17).
+ * The columns of each event: its run, its index in the run as if all events were new, and its leaf and roll (RUN-17). The
+ * roll of the first event is NULL, because it is the leaf.
  */
 export const EVENT_PARAMETERS: readonly Parameter[] = [
   ['run_no', 'int4'],
@@ -168,7 +169,7 @@ const appendSql = (change: { status: string; leftAlone: string }, chain: FormatS
     WHERE i.ord NOT IN (SELECT ord FROM stored)${change.leftAlone}
   ),
   rolled AS MATERIALIZED (
-    SELECT f.*, f.roll AS linked_by FROM fresh f WHERE f.events = f.sent
+    SELECT f.*, coalesce(f.roll, f.leaf) AS linked_by FROM fresh f WHERE f.events = f.sent
     UNION ALL
     SELECT f.*, @tidemark_roll(f.leaf) OVER (PARTITION BY f.run_no ORDER BY f.place) FROM fresh f WHERE f.events < f.sent
   ),
@@ -219,11 +220,12 @@ const appendSql = (change: { status: string; leftAlone: string }, chain: FormatS
     FROM heads h JOIN rolled n ON n.run_no = h.run_no
     ORDER BY n.ord
   )
-  -- 6. The result: a row per written run, and one per key that was already stored.
-  SELECT run_no, before_seq, updated_at, NULL::text[] AS stored, (SELECT set_config('synchronous_commit', 'on', true))
+  -- 6. The result: one row for all runs that were written, and one per key that was already stored.
+  SELECT string_agg(concat(run_no, ' ', before_seq, ' ', updated_at), ','), NULL::int4, NULL::text[],
+    (SELECT set_config('synchronous_commit', 'on', true))
   FROM heads
   UNION ALL
-  SELECT run_no, NULL, NULL, ARRAY[${EVENT_COLUMNS.map(asText).join(', ')}], NULL
+  SELECT NULL, run_no, ARRAY[${EVENT_COLUMNS.map(asText).join(', ')}], NULL
   FROM stored`;
 
 function asText(column: string): string {

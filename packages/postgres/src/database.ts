@@ -6,21 +6,14 @@ import { TidemarkError } from '@tidemark/core';
 import { DEFAULT_TENANT, type EngineCall, sleep } from '@tidemark/core/engine';
 import { NOW, type Revisions, type SqlRunDatabase, type SqlRunTransaction, type SqlValue } from '@tidemark/sql';
 import type pg from 'pg';
-import {
-  isFenced,
-  isSerializationFailure,
-  isUniqueViolation,
-  sqlState,
-  translateRead,
-  translateWrite,
-} from './errors.ts';
+import { isLockTimeout, isRefused, isSerializationFailure, sqlState, translateRead, translateWrite } from './errors.ts';
 import { type Client, PLANNING, types } from './pool.ts';
 import type { Dialect } from './sql.ts';
 
 /** The tenants that a transaction may see; `all` for the operator's view. */
 export type Reach = readonly string[] | 'all';
 
-const MOST_TRIES = 20;
+const MAX_TRIES = 20;
 const USES_OF_A_PLAN = 500;
 
 export interface DatabaseSettings {
@@ -95,7 +88,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
         return await this.#inside(reach, 'READ WRITE', work);
       } catch (error) {
         const over =
-          tries >= MOST_TRIES || call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline);
+          tries >= MAX_TRIES || call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline);
         // A failure before COMMIT is sent leaves nothing written.
         if (!isSerializationFailure(error) || over)
           throw error instanceof CommitFailure ? error.meaning() : translateRead(error);
@@ -200,7 +193,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
   }
 
-  /** Rethrows races unchanged, because the caller has a fallback for them. */
+  /** Rethrows refusals unchanged, because the caller has a fallback for them. */
   async #confinedStatement(
     query: pg.QueryArrayConfig,
     reach: Reach,
@@ -210,8 +203,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
       return await this.#inside(reach, mode, async (client) => (await client.query(query)).rows as unknown[][]);
     } catch (error) {
       if (error instanceof CommitFailure) throw error.meaning();
-      const isExpected = isUniqueViolation(error) || isSerializationFailure(error) || isFenced(error);
-      throw isExpected ? error : translateRead(error);
+      throw isRefused(error) || isLockTimeout(error) ? error : translateRead(error);
     }
   }
 

@@ -17,6 +17,11 @@ export function isUniqueViolation(error: unknown): boolean {
   return sqlState(error) === '23505';
 }
 
+/** Whether a lock was not free within `lock_timeout`. Nothing was written. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error) === '55P03';
+}
+
 /** The state with which the fence of a placed server refuses a statement. */
 const FENCED = '55TMF';
 /** About as long as a tenant is frozen when it moves. */
@@ -25,6 +30,12 @@ const RETRY_FENCED_MS = 200;
 /** Whether a tenant of the statement is being moved, or is on another server. Nothing was written. */
 export function isFenced(error: unknown): boolean {
   return sqlState(error) === FENCED;
+}
+
+/** Whether the server refused the statement because of one of its writes, or in favour of another. */
+export function isRefused(error: unknown): boolean {
+  if (isUniqueViolation(error) || isSerializationFailure(error) || isFenced(error)) return true;
+  return /^(21|22|23|54)/.test(sqlState(error) ?? '');
 }
 
 /** States after which the server has certainly rolled back. */

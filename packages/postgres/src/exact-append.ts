@@ -22,7 +22,7 @@ import { beginLife, EVENT_COLUMNS, HEAD_COLUMNS, lockHead, NOW, valuesOfHead } f
 import { columnType, FEED_POSITION, storedAtKey } from './append-sql.ts';
 import type { OpenTransaction } from './database.ts';
 
-const MOST_RACES = 20;
+const MAX_RACES = 20;
 /** Number of events of an earlier life that one statement removes. */
 const REMOVE_STEP = 1_000;
 
@@ -51,7 +51,7 @@ const ADD_EVENTS = `
 /** Appends inside an open transaction and returns the plan that it applied. Throws when nothing may be written. */
 export async function appendExactly(tx: OpenTransaction, append: RunAppend, format: ChainFormat): Promise<AppendPlan> {
   const { run } = append;
-  for (let race = 0; race < MOST_RACES; race++) {
+  for (let race = 0; race < MAX_RACES; race++) {
     const head = await lockHead(tx, FOR_UPDATE, run);
     const stored = head === null || isTombstone(head) ? new Map<string, StoredRunEvent>() : await findKeys(tx, append);
     const [clock] = await tx.all<{ now: number }>(`SELECT ${NOW} AS now`, []);

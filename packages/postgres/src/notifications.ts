@@ -15,6 +15,9 @@ export function topicOf(run: RunKey): string {
 const BATCH_MS = 20;
 const RECONNECT_MS = 1_000;
 
+/** Does not wait for the disk: after a crash nobody listens any more. */
+const NOTIFY = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
+
 export class Notifications {
   readonly #signals = new Signals();
   readonly #pool: pg.Pool;
@@ -34,8 +37,10 @@ export class Notifications {
   /** Wakes waiters in this process at once, and in other processes a moment later. */
   announce(runs: readonly RunKey[]): void {
     if (runs.length === 0) return;
-    for (const run of runs) this.#signals.notify(topicOf(run));
-    this.#signals.notify(ANY_RUN);
+    if (this.#signals.awaited) {
+      for (const run of runs) this.#signals.notify(topicOf(run));
+      this.#signals.notify(ANY_RUN);
+    }
     this.tellOthers();
   }
 
@@ -50,7 +55,7 @@ export class Notifications {
     this.#sending ??= setTimeout(() => {
       this.#sending = undefined;
       // A lost hint only costs latency.
-      this.#pool.query('SELECT pg_notify($1, $2)', [this.#channel, String(process.pid)]).catch(() => {});
+      this.#pool.query(NOTIFY, [this.#channel, String(process.pid)]).catch(() => {});
     }, BATCH_MS);
   }
 

@@ -39,6 +39,9 @@ export const PLANNING = { enable_seqscan: 'off', enable_sort: 'off', jit: 'off' 
 const SESSION = Object.entries({
   default_transaction_isolation: 'read\\ committed',
   idle_in_transaction_session_timeout: '60000',
+  // A plan for the values of one call is hardly better than one for all calls, and making it takes longer than a small
+  // statement.
+  plan_cache_mode: 'force_generic_plan',
   ...PLANNING,
 })
   .map(([name, value]) => `-c ${name}=${value}`)

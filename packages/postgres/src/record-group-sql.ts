@@ -69,33 +69,6 @@ export const READ = `
 /** The parameters of a read: each record with its tenant, key and field or NULL. */
 export const READ_PARAMETERS: readonly ElementType[] = ['int4', 'text', 'text', 'text'];
 
-/**
- * Reads the records at the first index keys of some ranges, like `LOOK`. Draws revisions only for the records of the
- * last range, so that reading an empty queue changes nothing.
- */
-export const LOOK_AT_PLACES = `
-  WITH found AS MATERIALIZED (
-    SELECT g.no, p.place, p.key FROM unnest($2::int4[], $3::text[], $4::text[], $5::int4[]) AS g (no, low, high, most)
-    CROSS JOIN LATERAL (
-      SELECT k.place, k.key FROM @kv_places k WHERE k.tenant_id = $1 AND k.place >= g.low AND k.place < g.high
-      ORDER BY k.place, k.key LIMIT g.most
-    ) p
-  )
-  SELECT i.no, r.revision, r.expires_at, r.requests, r.sum, f.field, f.value, i.place, i.key
-  FROM (SELECT no, place, key, $1::text AS tenant_id FROM found) i
-  ${RECORD_LOOKUP}
-    LEFT JOIN LATERAL (
-      SELECT x.field, x.value FROM @kv_fields x
-      WHERE x.tenant_id = i.tenant_id AND x.key = i.key AND r.revision IS NOT NULL OFFSET 0
-    ) f ON true
-  UNION ALL
-  SELECT ${CLOCK_ROW}, @tidemark_now(), NULL,
-    (SELECT string_agg(nextval('@kv_revision')::text, ',') FROM found WHERE no = $6::int4), NULL,
-    set_config('synchronous_commit', 'off', true), NULL, NULL, NULL`;
-
-/** The ranges of `LOOK_AT_PLACES`: number, first place, end, limit. */
-export const RANGE_PARAMETERS: readonly ElementType[] = ['int4', 'text', 'text', 'int4'];
-
 /** A table of the second statement's input: its columns with their types. */
 type Input = readonly (readonly [name: string, type: ElementType])[];
 

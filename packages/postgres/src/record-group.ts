@@ -13,7 +13,7 @@ import {
   type SqlInteger,
   seenRows,
 } from '@tidemark/sql';
-import { BinaryArray } from './binary-arrays.ts';
+import { type BinaryArray, ColumnSets } from './binary-arrays.ts';
 import {
   ANSWER_ROW,
   CLOCK_ROW,
@@ -31,6 +31,8 @@ import {
 export interface Statement {
   text: string;
   values: unknown[];
+  /** Call it once the statement has settled. The memory of the parameters is then used again. */
+  release(): void;
 }
 
 /** The writes of a group on one record, in order. */
@@ -71,8 +73,8 @@ export function chainsOf(writes: readonly RecordWrite[]): ChainOfGroup[] {
 
 /** Returns the statement that reads what the chains need. */
 export function lookStatement(chains: readonly ChainOfGroup[]): Statement {
-  const columns = LOOK_PARAMETERS.map((type) => new BinaryArray(type));
-  const [tenants, ids] = [new BinaryArray('text'), new BinaryArray('text')];
+  const columns = lookColumns.take();
+  const requestColumns = requestIdColumns.take();
   let [changes, requests] = [0, 0];
   for (const [no, { name, writes }] of chains.entries()) {
     changes += writes.length;
@@ -81,14 +83,20 @@ export function lookStatement(chains: readonly ChainOfGroup[]): Statement {
     for (const { requestId, requestIsNew } of writes) {
       if (requestId === undefined || requestIsNew) continue;
       requests++;
-      tenants.push(name.tenantId);
-      ids.push(requestName(name, requestId).key);
+      push(requestColumns, [name.tenantId, requestName(name, requestId).key]);
     }
   }
+  const release = () => {
+    lookColumns.giveBack(columns);
+    requestIdColumns.giveBack(requestColumns);
+  };
   const values = [...columns.map((column) => column.finish()), changes];
-  if (requests === 0) return { text: LOOK, values };
-  return { text: LOOK_AT_REQUESTS, values: [...values, tenants.finish(), ids.finish()] };
+  if (requests === 0) return { text: LOOK, values, release };
+  return { text: LOOK_AT_REQUESTS, values: [...values, ...requestColumns.map((column) => column.finish())], release };
 }
+
+const lookColumns = new ColumnSets(LOOK_PARAMETERS);
+const requestIdColumns = new ColumnSets(['text', 'text']);
 
 /** The result must have the fields unless its caller does not need them. */
 function readsFields(write: RecordWrite): boolean {
@@ -162,7 +170,7 @@ export function writeStatement(
   const add = (name: InputName, values: readonly (string | number | null | Uint8Array)[]) => {
     let columns = tables.get(name);
     if (!columns) {
-      columns = INPUTS[name].map(([, type]) => new BinaryArray(type));
+      columns = inputColumns[name].take();
       tables.set(name, columns);
     }
     push(columns, values);
@@ -184,8 +192,15 @@ export function writeStatement(
   const inputs = ORDER.filter((name) => tables.has(name));
   const values: unknown[] = inputs.flatMap((name) => tables.get(name)!.map((column) => column.finish()));
   values.push(readAt + WRITE_WITHIN_MS);
-  return { text: sqlFor(inputs, kinds), values };
+  const release = () => {
+    for (const [name, columns] of tables) inputColumns[name].giveBack(columns);
+  };
+  return { text: sqlFor(inputs, kinds), values, release };
 }
+
+const inputColumns = Object.fromEntries(
+  Object.entries(INPUTS).map(([name, columns]) => [name, new ColumnSets(columns.map(([, type]) => type))]),
+) as Record<InputName, ColumnSets>;
 
 const ORDER = Object.keys(INPUTS) as InputName[];
 const texts = new Map<string, string>();

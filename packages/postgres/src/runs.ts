@@ -32,7 +32,7 @@ import {
   writeInSameCommit,
 } from '@tidemark/sql';
 import type pg from 'pg';
-import { AppendGroup, type GroupOutcome } from './append-group.ts';
+import { AppendGroup, appendColumns, type GroupOutcome } from './append-group.ts';
 import { APPEND, APPEND_KEEPING_STATUS } from './append-sql.ts';
 import { type Database, OpenTransaction } from './database.ts';
 import { isFenced, isSerializationFailure, isUniqueViolation, translateRead, translateWrite } from './errors.ts';
@@ -72,25 +72,30 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
 
   async #commit(appends: readonly RunAppend[]): Promise<(SequencedEvent[] | Error)[]> {
     const outcomes = await this.#appendTogether(appends);
-    const settled = await Promise.all(
+    this.#notifications.announce(appends.filter((_, at) => outcomes[at] !== 'left').map((append) => append.run));
+    if (!outcomes.includes('left')) return outcomes as SequencedEvent[][];
+    return Promise.all(
       outcomes.map((outcome, at) =>
         outcome === 'left' ? this.#appendOne(appends[at]!, {}).catch((error: Error) => error) : outcome,
       ),
     );
-    this.#notifications.announce(appends.filter((_, at) => outcomes[at] !== 'left').map((append) => append.run));
-    return settled;
   }
 
   async #appendTogether(appends: readonly RunAppend[]): Promise<GroupOutcome[]> {
     const group = new AppendGroup(appends);
     const statement = (group.changesStatus ? APPEND : APPEND_KEEPING_STATUS)[this.#marker.current()];
+    const columns = appendColumns.take();
+    group.encode(columns);
+    const values = columns.map((column) => column.finish());
     try {
-      return group.outcomes(await this.database.statement(statement, group.parameters(), group.tenants));
+      return group.outcomes(await this.database.statement(statement, values, group.tenants));
     } catch (error) {
       // Another writer stored a key or took a lock after the statement began, or a tenant is fenced, so no event of the
       // group was written.
       if (!isUniqueViolation(error) && !isSerializationFailure(error) && !isFenced(error)) throw translateWrite(error);
       return appends.map(() => 'left');
+    } finally {
+      appendColumns.giveBack(columns);
     }
   }
 

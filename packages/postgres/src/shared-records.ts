@@ -6,8 +6,9 @@
 import {
   corruptValue,
   type EngineCall,
+  type FirstClaimed,
+  type FirstClaims,
   GroupCommit,
-  type IndexStep,
   type RecordName,
   type RecordOutcome,
   type RecordWrite,
@@ -23,17 +24,11 @@ import {
   recordStart,
   type SharedRecords,
 } from '@tidemark/sql';
-import { BinaryArray } from './binary-arrays.ts';
+import { ColumnSets } from './binary-arrays.ts';
 import type { Database } from './database.ts';
-import {
-  isFenced,
-  isSerializationFailure,
-  isUniqueViolation,
-  sqlState,
-  translateRead,
-  translateWrite,
-} from './errors.ts';
-import { type IndexedRow, indexKeysStatement, planIndexStep } from './index-step.ts';
+import { isRefused, translateRead, translateWrite } from './errors.ts';
+import type { ClaimsOfType } from './job-step.ts';
+import { JobSteps } from './job-steps.ts';
 import {
   type ChainOfGroup,
   chainsOf,
@@ -42,15 +37,16 @@ import {
   lookStatement,
   planGroup,
   push,
+  type Statement,
   writeStatement,
 } from './record-group.ts';
 import { READ, READ_PARAMETERS } from './record-group-sql.ts';
 
-const MOST_ROUNDS = 3;
-const MOST_WRITES = 250;
-const MOST_READS = 128;
+const MAX_ROUNDS = 3;
+const MAX_WRITES = 250;
+const MAX_READS = 128;
 /** Bytes of values after which a group continues with the next statement. */
-const MOST_BYTES = 4 * 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
 
 /** A record, or one field of it. */
 interface ReadRequest {
@@ -58,29 +54,42 @@ interface ReadRequest {
   field: string | null;
 }
 
-const NOTHING: ReadonlySet<number> = new Set();
-
-/** The outcome of a write that lost a race with another writer. */
-const LOST: RecordOutcome = { applied: false, record: null, existed: true };
+const readColumns = new ColumnSets(READ_PARAMETERS);
 
 type ReadAnswer = StoredRecord | Uint8Array | null;
 type Outcome = RecordOutcome | Error;
 
+/** A write, or the claims of a type. */
+type Operation = RecordWrite | ClaimsOfType;
+
 export class GroupedRecords implements SharedRecords {
   readonly #database: Database;
   readonly #alone: AloneRecords;
-  readonly #writes: GroupCommit<RecordWrite, RecordOutcome>;
+  readonly #jobs: JobSteps;
+  readonly #writes: GroupCommit<Operation, RecordOutcome | FirstClaimed>;
   readonly #reads: GroupCommit<ReadRequest, ReadAnswer>;
+  /** Whether a worker has just moved a job, and may claim the next one in the same turn. */
+  #expectsClaims = false;
 
   constructor(database: Database, alone: AloneRecords) {
     this.#database = database;
     this.#alone = alone;
-    this.#writes = new GroupCommit((take) => this.#commit(take()), { maxGroup: MOST_WRITES });
-    this.#reads = new GroupCommit((take) => this.#readAll(take()), { maxGroup: MOST_READS, reads: true });
+    this.#jobs = new JobSteps(database, (changes) => alone.report(changes));
+    this.#writes = new GroupCommit((take) => this.#commit(take), { maxGroup: MAX_WRITES });
+    this.#reads = new GroupCommit((take) => this.#readAll(take()), { maxGroup: MAX_READS, reads: true });
   }
 
   write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
-    return this.#writes.submit(write, call);
+    this.#expectsClaims ||= this.#jobs.knows(write);
+    return this.#writes.submit(write, call) as Promise<RecordOutcome>;
+  }
+
+  claimFirst(tenantId: string, step: FirstClaims, call: EngineCall): Promise<FirstClaimed> {
+    return this.#writes.submit({ tenantId, step }, call) as Promise<FirstClaimed>;
+  }
+
+  awaitClaims(tenantId: string, taskType: string, call: EngineCall): Promise<void> {
+    return this.#jobs.awaitClaims(tenantId, taskType, call);
   }
 
   async get(name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
@@ -93,65 +102,53 @@ export class GroupedRecords implements SharedRecords {
     return found ?? (await this.get(name, call))?.fields.get(field) ?? null;
   }
 
-  async stepIndex(tenantId: string, step: IndexStep): Promise<RecordOutcome[]> {
-    const { text, values } = indexKeysStatement(tenantId, step);
-    const found = await this.#database.statement(text, values, [tenantId]).catch((error: unknown) => {
-      throw translateRead(error);
-    });
-    const { chains, plans, now } = planIndexStep(tenantId, step, found as unknown as IndexedRow[]);
-    const rows = new Map<number, ChainRows>();
-    for (const [no, planned] of plans.entries())
-      if (planned.rows !== null && planned.rows !== 'alone') rows.set(no, planned.rows);
-    const written = rows.size === 0 ? NOTHING : await this.#writeOrLose(chains, rows, now);
-    const outcomes: RecordOutcome[] = [];
-    const changes: MadeChange[] = [];
-    for (const [no, { indexes }] of chains.entries()) {
-      const { rows: planned, outcomes: results, changes: made } = plans[no]!;
-      const isSettled = planned === null || written.has(no);
-      if (isSettled) changes.push(...made);
-      for (const [at, index] of indexes.entries()) {
-        const result = results[at]!;
-        if (isSettled && result instanceof Error) throw result;
-        outcomes[index] = isSettled ? (result as RecordOutcome) : LOST;
-      }
-    }
-    this.#alone.report(changes);
-    return outcomes;
-  }
-
-  /** Like `#write`, but returns an empty set if the server refused the statement because of a conflict. */
-  async #writeOrLose(
-    chains: readonly ChainOfGroup[],
-    rows: ReadonlyMap<number, ChainRows>,
-    readAt: number,
-  ): Promise<ReadonlySet<number>> {
-    try {
-      return await this.#write(chains, rows, readAt);
-    } catch (error) {
-      if (isRefused(error)) return NOTHING;
-      throw translateWrite(error);
-    }
-  }
-
   drain(): Promise<void> {
     return this.#writes.drain();
   }
 
-  async #commit(writes: readonly RecordWrite[]): Promise<Outcome[]> {
+  async #commit(take: () => readonly Operation[]): Promise<(RecordOutcome | FirstClaimed | Error)[]> {
+    if (this.#expectsClaims) await claimsToJoin();
+    this.#expectsClaims = false;
+    const operations = take();
+    const writes = operations.filter((it) => 'name' in it);
+    const claims = operations.filter((it) => 'step' in it);
     const outcomes: Outcome[] = [];
-    for (const part of partsOf(writes)) outcomes.push(...(await this.#commitPart(part)));
-    return outcomes;
+    const claimed = await this.#commitBoth(chainsOf(writes), claims, outcomes);
+    if (claims.length === 0) return outcomes;
+    let [write, claim] = [0, 0];
+    return operations.map((it) => ('step' in it ? claimed[claim++]! : outcomes[write++]!));
   }
 
-  async #commitPart(writes: readonly RecordWrite[]): Promise<Outcome[]> {
-    const outcomes: Outcome[] = [];
-    let left = chainsOf(writes);
+  /** Adds the outcomes of the chains, and returns those of the claims. */
+  async #commitBoth(
+    chains: readonly ChainOfGroup[],
+    claims: readonly ClaimsOfType[],
+    outcomes: Outcome[],
+  ): Promise<(FirstClaimed | Error)[]> {
+    const isMove = ({ writes }: ChainOfGroup) => writes.length === 1 && this.#jobs.knows(writes[0]!);
+    const moves = chains.filter(isMove);
+    const others = moves.length === 0 ? chains : chains.filter((chain) => !isMove(chain));
+    this.#jobs.forget(others);
+    const [step] = await Promise.all([this.#jobs.perform(moves, claims), this.#commitChains(others, outcomes)]);
+    for (const [at, outcome] of step.moves.entries()) if (outcome) outcomes[moves[at]!.indexes[0]!] = outcome;
+    await this.#commitChains(
+      moves.filter((_, at) => step.moves[at] === null),
+      outcomes,
+    );
+    return step.claims;
+  }
+
+  async #commitChains(chains: readonly ChainOfGroup[], outcomes: Outcome[]): Promise<void> {
+    for (const part of partsOf(chains)) await this.#commitPart(part, outcomes);
+  }
+
+  async #commitPart(chains: readonly ChainOfGroup[], outcomes: Outcome[]): Promise<void> {
+    let left = [...chains];
     const alone: ChainOfGroup[] = [];
-    for (let round = 0; round < MOST_ROUNDS && left.length > 0; round++) {
+    for (let round = 0; round < MAX_ROUNDS && left.length > 0; round++) {
       left = await this.#tryTogether(left, outcomes, alone);
     }
     await Promise.all([...alone, ...left].map((chain) => this.#writeAlone(chain, outcomes)));
-    return outcomes;
   }
 
   /**
@@ -209,8 +206,7 @@ export class GroupedRecords implements SharedRecords {
   }
 
   async #look(chains: readonly ChainOfGroup[]): Promise<GroupPlan> {
-    const { text, values } = lookStatement(chains);
-    const rows = await this.#database.statement(text, values, tenantsOf(chains));
+    const rows = await this.#send(lookStatement(chains), tenantsOf(chains));
     return planGroup(chains, rows as unknown as LookRow[]);
   }
 
@@ -220,9 +216,16 @@ export class GroupedRecords implements SharedRecords {
     rows: ReadonlyMap<number, ChainRows>,
     readAt: number,
   ): Promise<ReadonlySet<number>> {
-    const { text, values } = writeStatement(chains, rows, readAt);
-    const written = await this.#database.statement(text, values, tenantsOf(chains));
+    const written = await this.#send(writeStatement(chains, rows, readAt), tenantsOf(chains));
     return new Set(written.map(([no]) => no as number));
+  }
+
+  async #send({ text, values, release }: Statement, tenants: readonly string[]): Promise<unknown[][]> {
+    try {
+      return await this.#database.statement(text, values, tenants);
+    } finally {
+      release();
+    }
   }
 
   async #writeAlone({ writes, indexes }: ChainOfGroup, outcomes: Outcome[]): Promise<void> {
@@ -232,13 +235,16 @@ export class GroupedRecords implements SharedRecords {
   }
 
   async #readAll(requests: readonly ReadRequest[]): Promise<(ReadAnswer | Error)[]> {
-    const columns = READ_PARAMETERS.map((type) => new BinaryArray(type));
+    const columns = readColumns.take();
     for (const [no, { name, field }] of requests.entries()) push(columns, [no, name.tenantId, name.key, field]);
     const values = columns.map((column) => column.finish());
     const tenants = tenantsOf(requests);
-    const rows = await this.#database.statement(READ, values, tenants, 'READ ONLY').catch((error: unknown) => {
-      throw translateRead(error);
-    });
+    const rows = await this.#database
+      .statement(READ, values, tenants, 'READ ONLY')
+      .catch((error: unknown) => {
+        throw translateRead(error);
+      })
+      .finally(() => readColumns.giveBack(columns));
     const found: ReadRow[][] = requests.map(() => []);
     for (const row of rows as unknown as ReadRow[]) found[row[0]]!.push(row);
     return requests.map((request, no) => (request.field === null ? recordIn : fieldIn)(request, found[no]!));
@@ -284,25 +290,24 @@ function fieldIn({ name, field }: ReadRequest, [row]: readonly ReadRow[]): Uint8
   return isIntact ? value : corruptValue('record', name.key);
 }
 
-/** Whether the server refused the statement because of one of its writes, or in favour of another. */
-function isRefused(error: unknown): boolean {
-  if (isUniqueViolation(error) || isSerializationFailure(error) || isFenced(error)) return true;
-  return /^(21|22|23|54)/.test(sqlState(error) ?? '');
-}
-
 function tenantsOf(items: readonly { name: RecordName }[]): string[] {
   return [...new Set(items.map(({ name }) => name.tenantId))];
 }
 
 /** Divides a group so that no statement carries too many bytes. */
-function* partsOf(writes: readonly RecordWrite[]): Generator<readonly RecordWrite[]> {
+function* partsOf(chains: readonly ChainOfGroup[]): Generator<readonly ChainOfGroup[]> {
   let [from, bytes] = [0, 0];
-  for (const [at, { set }] of writes.entries()) {
-    if (bytes > MOST_BYTES) {
-      yield writes.slice(from, at);
+  for (const [at, { writes }] of chains.entries()) {
+    if (bytes > MAX_BYTES) {
+      yield chains.slice(from, at);
       [from, bytes] = [at, 0];
     }
-    for (const value of set.values()) bytes += value?.length ?? 0;
+    for (const { set } of writes) for (const value of set.values()) bytes += value?.length ?? 0;
   }
-  yield writes.slice(from);
+  if (chains.length > from) yield chains.slice(from);
+}
+
+/** Waits for two turns of the event loop: concurrent claims of a type wait for the end of a turn before they arrive. */
+async function claimsToJoin(): Promise<void> {
+  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

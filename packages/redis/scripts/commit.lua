@@ -5,83 +5,95 @@
 --
 -- KEYS  of each commit: head, log; for runs also feed; for the first commit of a run also list, list of the tenant,
 --       names; for the first commit of any journal also journals of the tenant, tenants
--- ARGV  of each commit: how many keys, how many entries, known, rewrites or '', text to follow or '', state, tenant, name,
---       then key and body of each entry
+-- ARGV  of each commit: its shape and the known sequence; rewrites or ''; text to follow or ''; state; tenant, NUL and
+--       name; first sequence and how many; key and sequence of each entry; bodies. The shape has four characters of
+--       seven bits: how many keys, and how many entries in three
 -- The head is a hash: '\0head' holds `seq createdAt updatedAt`, a line end and the owner's state; every key its
 -- sequence.
 
 local HEAD, GONE, REWRITES = '\0head', '\0tombstone', '\0rewrites'
+-- A script cannot pass more arguments to a command at once.
+local AT_ONCE = 4000
+local call, sub, find, match, format = redis.call, string.sub, string.find, string.match, string.format
 
-local clock = redis.call('TIME')
+local clock = call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local nowText = format('%.0f', now)
 
-local function write(commit, seq, createdAt, time)
-  local timeText = string.format('%.0f', time)
-  local first = createdAt or timeText
-  local fields = { HEAD, string.format('%.0f %s %s\n', seq + commit.count, first, timeText) .. commit.state }
-  for entry = 1, commit.count do
-    local key, body = ARGV[commit.at + 2 * entry - 1], ARGV[commit.at + 2 * entry]
-    local place = string.format('%.0f', seq + entry)
-    fields[2 * entry + 1], fields[2 * entry + 2] = key, place
-    redis.call('XADD', commit.log, place .. '-0', 'time', timeText, 'key', key, 'body', body)
+local function addToLists(keyAt, keys, member, createdAt)
+  local cut = find(member, '\0', 1, true)
+  local tenant, name = sub(member, 1, cut - 1), sub(member, cut + 1)
+  if keys > 4 then
+    local since = format('%016.0f', createdAt) .. '\0'
+    call('ZADD', KEYS[keyAt + 3], 0, since .. member)
+    call('ZADD', KEYS[keyAt + 4], 0, since .. name)
+    call('ZADD', KEYS[keyAt + 5], 0, name .. '\0' .. tenant)
   end
-  for from = 1, #fields, 2000 do
-    redis.call('HSET', commit.head, unpack(fields, from, math.min(from + 1999, #fields)))
-  end
-  local tenant, name = commit.tenant, commit.name
-  if commit.feed then
-    local events = string.format('%.0f %.0f', seq + 1, commit.count)
-    redis.call('XADD', commit.feed, '*', 'run', tenant .. '\0' .. name, 'events', events)
-  end
-  if commit.list then
-    local since = string.format('%016.0f', first) .. '\0'
-    redis.call('ZADD', commit.list, 0, since .. tenant .. '\0' .. name)
-    redis.call('ZADD', commit.tenantList, 0, since .. name)
-    redis.call('ZADD', commit.names, 0, name .. '\0' .. tenant)
-  end
-  if commit.journals then
-    redis.call('ZADD', commit.journals, 0, name)
-    redis.call('ZADD', commit.tenants, 0, tenant)
-  end
+  call('ZADD', KEYS[keyAt + keys - 2], 0, name)
+  call('ZADD', KEYS[keyAt + keys - 1], 0, tenant)
 end
 
-local function carryOut(commit)
-  local stored = redis.call('HMGET', commit.head, HEAD, GONE, REWRITES, ARGV[commit.at + 1])
-  local head, tombstone, rewrites, found = stored[1], stored[2], stored[3] or '0', { stored[4] or nil }
-  for entry = 2, commit.count do
-    local seq = redis.call('HGET', commit.head, ARGV[commit.at + 2 * entry - 1])
-    if seq then found[#found + 1] = seq end
+local function write(keyAt, keys, at, count, createdAt, time)
+  local timeText = time == now and nowText or format('%.0f', time)
+  local head, log, last = KEYS[keyAt], KEYS[keyAt + 1], at + 4 + 2 * count
+  local bodies = last + 2
+  local entry = at + 6
+  for body = bodies, bodies + count - 1 do
+    call('XADD', log, ARGV[entry + 1] .. '-0', 'time', timeText, 'key', ARGV[entry], 'body', ARGV[body])
+    entry = entry + 2
   end
-  local seq, createdAt, updatedAt = 0, nil, 0
-  if head then
-    seq, createdAt, updatedAt = string.match(head, '^(%d+) (%d+) (%d+)\n')
-    seq, updatedAt = tonumber(seq), tonumber(updatedAt)
+  local first = createdAt or timeText
+  local text = ARGV[last + 1] .. ' ' .. first .. ' ' .. timeText .. '\n' .. ARGV[at + 3]
+  for from = at + 6, bodies - 1, AT_ONCE do
+    call('HSET', head, HEAD, text, unpack(ARGV, from, math.min(from + AT_ONCE, bodies) - 1))
   end
-  local isKnown = seq == commit.known and (commit.rewrites == '' or commit.rewrites == rewrites)
-    and (commit.follows == '' or (head and string.find(head, commit.follows, 1, true)))
+  if keys == 3 or keys == 8 then
+    call('XADD', KEYS[keyAt + 2], '*', 'run', ARGV[at + 4], 'events', ARGV[at + 5])
+  end
+  if keys > 3 then addToLists(keyAt, keys, ARGV[at + 4], first) end
+  return time
+end
+
+-- Returns what the head holds for itself, and the sequences of keys that are stored.
+local function look(head, at, count)
+  if count == 1 then
+    local stored = call('HMGET', head, HEAD, GONE, REWRITES, ARGV[at + 6])
+    return stored, { stored[4] or nil }
+  end
+  local found = {}
+  for from = at + 6, at + 5 + 2 * count, AT_ONCE do
+    local keys = {}
+    for key = from, math.min(from + AT_ONCE, at + 6 + 2 * count) - 1, 2 do keys[#keys + 1] = ARGV[key] end
+    for _, seq in ipairs(call('HMGET', head, unpack(keys))) do
+      if seq then found[#found + 1] = seq end
+    end
+  end
+  return call('HMGET', head, HEAD, GONE, REWRITES), found
+end
+
+local function carryOut(keyAt, keys, at, count, known)
+  local stored, found = look(KEYS[keyAt], at, count)
+  local head, tombstone, rewrites = stored[1], stored[2], stored[3] or '0'
+  local seq, createdAt, updatedAt = '0', nil, '0'
+  if head then seq, createdAt, updatedAt = match(head, '^(%d+) (%d+) (%d+)\n') end
+  local wanted, follows = ARGV[at + 1], ARGV[at + 2]
+  local isKnown = seq == known and (wanted == '' or wanted == rewrites)
+    and (follows == '' or (head and find(head, follows, 1, true)))
   if not tombstone and isKnown and #found == 0 then
-    local time = math.max(now, updatedAt)
-    write(commit, seq, createdAt, time)
-    return time
+    return write(keyAt, keys, at, count, createdAt, math.max(now, tonumber(updatedAt)))
   end
   local entries = {}
-  for index, of in ipairs(found) do
-    entries[index] = redis.call('XRANGE', commit.log, of .. '-0', of .. '-0')[1]
-  end
+  for index, of in ipairs(found) do entries[index] = call('XRANGE', KEYS[keyAt + 1], of .. '-0', of .. '-0')[1] end
   return { head, tombstone, entries, rewrites }
 end
 
-local replies, keyAt, at = {}, 0, 0
-while at < #ARGV do
-  local keys, count = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-  local commit = {
-    head = KEYS[keyAt + 1], log = KEYS[keyAt + 2], feed = (keys == 3 or keys == 8) and KEYS[keyAt + 3],
-    list = keys > 4 and KEYS[keyAt + 4], tenantList = KEYS[keyAt + 5], names = KEYS[keyAt + 6],
-    journals = keys > 3 and KEYS[keyAt + keys - 1], tenants = KEYS[keyAt + keys],
-    count = count, known = tonumber(ARGV[at + 3]), rewrites = ARGV[at + 4], follows = ARGV[at + 5], state = ARGV[at + 6],
-    tenant = ARGV[at + 7], name = ARGV[at + 8], at = at + 8,
-  }
-  replies[#replies + 1] = attempt(carryOut, commit)
-  keyAt, at = keyAt + keys, at + 8 + 2 * count
+local replies, index, keyAt, at, last = {}, 0, 1, 1, #ARGV
+while at <= last do
+  local shape = ARGV[at]
+  local keys, high, middle, low = string.byte(shape, 1, 4)
+  local count = (high * 128 + middle) * 128 + low
+  index = index + 1
+  replies[index] = attempt(carryOut, keyAt, keys, at, count, sub(shape, 5))
+  keyAt, at = keyAt + keys, at + 6 + 3 * count
 end
 return replies

@@ -36,18 +36,7 @@ local function indexKeysOf(record, jobType)
   return places
 end
 
--- Updates the index entries of a record. `jobs` is the index, `remembered` a hash of the entries that are in it.
+-- Updates the index entries of a record.
 local function place(record, jobs, remembered, key, jobType)
-  local before = redis.call('HGET', remembered, key) or ''
-  local after = table.concat(indexKeysOf(record, jobType), '\n')
-  if before == after then return end
-  local gone, added = {}, {}
-  for old in string.gmatch(before, '[^\n]+') do gone[#gone + 1] = old .. '\0' .. key end
-  for new in string.gmatch(after, '[^\n]+') do
-    added[#added + 1] = 0
-    added[#added + 1] = new .. '\0' .. key
-  end
-  if #gone > 0 then redis.call('ZREM', jobs, unpack(gone)) end
-  if #added > 0 then redis.call('ZADD', jobs, unpack(added)) end
-  if after == '' then redis.call('HDEL', remembered, key) else redis.call('HSET', remembered, key, after) end
+  movePlaces(jobs, remembered, key, indexKeysOf(record, jobType))
 end

@@ -4,6 +4,17 @@
 
 local REMEMBERED_REQUESTS, REQUEST_KEPT_MS, FORGET_AT_ONCE = 16, 300000, 32
 
+-- Returns the request ids that a record holds after a request, and those that leave it. Each id follows a NUL.
+local function requestsAfter(requests, request)
+  if request == '' then return requests, '' end
+  local after = requests .. '\0' .. request
+  if requests == '' then return after, '' end
+  local _, count = string.gsub(after, '%z', '')
+  if count <= REMEMBERED_REQUESTS then return after, '' end
+  local second = string.find(after, '\0', 2, true)
+  return string.sub(after, second), string.sub(after, 1, second - 1)
+end
+
 local function requestsOf(names)
   return (string.gsub(names, '%-names:([^:]*)$', '-requests:%1'))
 end

@@ -6,15 +6,6 @@
 
 local META = '\0'
 
-local now
-local function clock()
-  if not now then
-    local time = redis.call('TIME')
-    now = time[1] * 1000 + math.floor(time[2] / 1000)
-  end
-  return now
-end
-
 -- Reads the arguments of a step from ARGV after `at`. Returns the step and the index of its last argument.
 -- `shape` is `mode,ttl,exists,revision,flags,expected,absent,set,dropped,stamped`. The last five are the counts of the
 -- arguments that follow: expected fields with values, fields that must be absent, set with values, dropped, stamped
@@ -62,16 +53,6 @@ local function meets(step)
   return true
 end
 
--- Returns the request ids that the record holds after the step, and those that leave it.
-local function requestsAfter(step)
-  if step.request == '' then return step.requests, '' end
-  local requests = step.requests .. '\0' .. step.request
-  local _, count = string.gsub(requests, '%z', '')
-  if count <= REMEMBERED_REQUESTS then return requests, '' end
-  local second = string.find(requests, '\0', 2, true)
-  return string.sub(requests, second), string.sub(requests, 1, second - 1)
-end
-
 -- `requests` are the ids that leave with the record.
 local function drop(step, requests)
   if requests ~= '' then keepRequests(step, requests, clock()) end
@@ -96,7 +77,7 @@ local function writeFields(step, meta)
   end
   for at = step.stamped, step.ends - 1, 2 do
     fields[#fields + 1] = ARGV[at]
-    fields[#fields + 1] = string.format('%.0f', clock() + ARGV[at + 1])
+    fields[#fields + 1] = timeAfter(ARGV[at + 1])
   end
   for from = 1, #fields, 2000 do
     redis.call('HSET', step.record, unpack(fields, from, math.min(from + 1999, #fields)))
@@ -115,8 +96,8 @@ local function expire(step, expiresAt)
 end
 
 local function change(step)
-  local keepsNothing = step.mode == 'delete'
-    or (step.set == step.dropped and step.stamped == step.ends and not step.answer)
+  local setsNothing = step.set == step.dropped and step.stamped == step.ends and not step.answer
+  local keepsNothing = step.mode == 'delete' or setsNothing
   if keepsNothing and (step.mode ~= 'merge' or not step.existed) then
     if not step.existed then return end
     step.revisionNow = redis.call('INCR', step.counter)
@@ -133,11 +114,11 @@ local function change(step)
   if step.mode == 'replace' and step.existed then redis.call('DEL', step.record) end
   local meta = string.format('%.0f', step.revisionNow)
   if expiresAt then meta = meta .. string.format(':%.0f', expiresAt) end
-  local held, left = requestsAfter(step)
+  local held, left = requestsAfter(step.requests, step.request)
   writeFields(step, meta .. held)
   step.after = step.revisionNow
   if left ~= '' then keepRequests(step, left, clock()) end
-  if step.mode == 'merge' and step.dropped < step.stamped and redis.call('HLEN', step.record) == 1 then
+  if step.mode == 'merge' and setsNothing and step.dropped < step.stamped and redis.call('HLEN', step.record) == 1 then
     drop(step, held)
     return
   end

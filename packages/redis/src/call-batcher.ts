@@ -4,74 +4,75 @@
  */
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
-import type { Argument, Reply } from './connection.ts';
 import { overloaded, translate } from './errors.ts';
+import { Encoded } from './protocol/encode.ts';
+import type { Reply } from './protocol/replies.ts';
 
-/** The maximum number of calls that may wait in a lane. Further calls fail with `OVERLOADED` (GEN-3). */
-const MOST_WAITING = 5_000;
-const MOST_BYTES = 256 * 1024;
+/** The maximum number of calls that may wait. Further calls fail with `OVERLOADED` (GEN-3). */
+const MAX_WAITING = 10_000;
+const MAX_BYTES = 256 * 1024;
+
+/** Makes the answer of a call from its reply. */
+export type Decode<T> = (reply: Reply) => T | Promise<T>;
 
 interface Waiting {
-  keys: string[];
-  args: Argument[];
+  keys: Encoded;
+  args: Encoded;
   call: EngineCall;
-  resolve: (reply: Reply) => void;
+  decode: Decode<unknown>;
+  resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
 }
 
-export interface GroupSizes {
-  /** The maximum number of calls in one batch. */
-  calls: number;
-  /**
-   * The maximum number of batches in progress. While the server executes one batch, another is being sent or its
-   * replies are being read.
-   */
-  underWay: number;
-}
-
 /** Sends a batch of calls. Resolves to one reply per call, in order. */
-export type Send = (keys: string[], args: Argument[], call: EngineCall) => Promise<Reply>;
+export type Send = (keys: Encoded, args: Encoded, call: EngineCall) => Promise<Reply>;
 
 export class CallBatcher {
   readonly #send: Send;
-  readonly #sizes: GroupSizes;
+  /** The maximum number of calls in a batch. */
+  readonly #most: number;
   #waiting: Waiting[] = [];
-  #underWay = 0;
+  #isUnderWay = false;
   #scheduled = false;
 
-  constructor(sizes: GroupSizes, send: Send) {
-    this.#sizes = sizes;
+  constructor(most: number, send: Send) {
     this.#send = send;
+    this.#most = most;
   }
 
-  join(keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
-    if (this.#waiting.length >= MOST_WAITING) return Promise.reject(overloaded());
-    return new Promise((resolve, reject) => {
+  join<T>(keys: Encoded, args: Encoded, call: EngineCall, decode: Decode<T>): Promise<T> {
+    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(overloaded());
+    return new Promise<T>((resolve, reject) => {
       call.phase ??= 'waiting';
-      this.#waiting.push({ keys, args, call, resolve, reject });
+      this.#waiting.push({ keys, args, call, decode, resolve: resolve as Waiting['resolve'], reject });
       this.#schedule();
     });
   }
 
-  /** Sends after the current turn, so that callers woken in this turn can join. */
+  /**
+   * Sends after the current turn, so that callers woken in this turn can join. Calls that are made while a batch is under
+   * way are the next batch: one at a time, batches are largest.
+   */
   #schedule(): void {
-    if (this.#scheduled || this.#waiting.length === 0 || this.#underWay >= this.#sizes.underWay) return;
+    if (this.#scheduled || this.#waiting.length === 0 || this.#isUnderWay) return;
     this.#scheduled = true;
     process.nextTick(() => {
       this.#scheduled = false;
-      while (this.#waiting.length > 0 && this.#underWay < this.#sizes.underWay) this.#sendNext();
+      while (this.#waiting.length > 0 && !this.#isUnderWay) this.#sendNext();
     });
   }
 
   #sendNext(): void {
     const group = this.#takeGroup();
     if (group.length === 0) return;
-    const [keys, args]: [string[], Argument[]] = [[], []];
-    let deadline = 0;
-    for (const waiting of group) {
-      for (const key of waiting.keys) keys.push(key);
-      for (const arg of waiting.args) args.push(arg);
-      deadline = Math.max(deadline, waiting.call.deadline ?? Number.POSITIVE_INFINITY);
+    let [keys, args, deadline] = [group[0]!.keys, group[0]!.args, 0];
+    if (group.length > 1) {
+      [keys, args] = [new Encoded(), new Encoded()];
+      for (const waiting of group) {
+        keys.append(waiting.keys);
+        args.append(waiting.args);
+        deadline = Math.max(deadline, waiting.call.deadline ?? Number.POSITIVE_INFINITY);
+      }
     }
     // The batch uses the latest deadline of its calls, so that a caller with a short deadline cannot end the other
     // calls.
@@ -82,35 +83,43 @@ export class CallBatcher {
     const group: Waiting[] = [];
     const now = Date.now();
     let [taken, bytes] = [0, 0];
-    while (taken < this.#waiting.length && group.length < this.#sizes.calls && bytes < MOST_BYTES) {
+    while (taken < this.#waiting.length && group.length < this.#most && bytes < MAX_BYTES) {
       const waiting = this.#waiting[taken++]!;
       if (isOver(waiting.call, now)) {
         waiting.reject(ranOut());
         continue;
       }
       waiting.call.phase = 'begun';
-      for (const arg of waiting.args) bytes += arg.length;
+      bytes += waiting.args.bytes;
       group.push(waiting);
     }
     this.#waiting = taken === this.#waiting.length ? [] : this.#waiting.slice(taken);
     return group;
   }
 
-  async #sendAll(group: readonly Waiting[], keys: string[], args: Argument[], call: EngineCall): Promise<void> {
-    this.#underWay++;
+  async #sendAll(group: readonly Waiting[], keys: Encoded, args: Encoded, call: EngineCall): Promise<void> {
+    this.#isUnderWay = true;
     try {
       const replies = (await this.#send(keys, args, call)) as Reply[];
       for (let at = 0; at < group.length; at++) {
         const reply = replies[at];
         if (reply instanceof Error) group[at]!.reject(translate(reply, 'write'));
-        else group[at]!.resolve(reply);
+        else answer(group[at]!, reply);
       }
     } catch (error) {
       for (const { reject } of group) reject(error);
     } finally {
-      this.#underWay--;
+      this.#isUnderWay = false;
       this.#schedule();
     }
+  }
+}
+
+function answer({ decode, resolve, reject }: Waiting, reply: Reply): void {
+  try {
+    resolve(decode(reply));
+  } catch (error) {
+    reject(error);
   }
 }
 

@@ -6,9 +6,11 @@
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { sleep } from '@tidemark/core/engine';
-import { type Argument, Connection, type Reply } from './connection.ts';
+import { Connection } from './connection.ts';
 import { isRefusedForNow, replyCode } from './errors.ts';
 import type { Address, Settings } from './options.ts';
+import type { Encoded } from './protocol/encode.ts';
+import type { Reply } from './protocol/replies.ts';
 import type { Route, Servers } from './servers.ts';
 
 /** How long a command waits for a server to take over its slot before the command fails. */
@@ -17,6 +19,7 @@ const RETRY_DELAY_MS = 25;
 const REFRESH_AT_MOST_EVERY_MS = 50;
 
 export class Cluster implements Servers {
+  readonly reader = null;
   readonly #settings: Settings;
   readonly #connections = new Map<string, Connection>();
   #slots: readonly number[] = [];
@@ -69,7 +72,9 @@ export class Cluster implements Servers {
     let asked: Connection | null = null;
     for (;;) {
       const connection: Connection = asked ?? this.#owners[bucket]!;
-      const route = asked ? askingRoute(asked) : { connection, send: (args: Argument[]) => connection.send(args) };
+      const route = asked
+        ? askingRoute(asked)
+        : { connection, send: (command: Encoded) => connection.sendEncoded(command) };
       asked = null;
       try {
         return await work(route);
@@ -85,6 +90,10 @@ export class Cluster implements Servers {
         if (!target?.isReady) await sleep(RETRY_DELAY_MS);
       }
     }
+  }
+
+  isWaiting(): boolean {
+    return [...this.#connections.values()].some(({ waiting }) => waiting > 0);
   }
 
   masters(): readonly Connection[] {
@@ -161,9 +170,9 @@ export class Cluster implements Servers {
 function askingRoute(connection: Connection): Route {
   return {
     connection,
-    send(args): Promise<Reply> {
+    send(command): Promise<Reply> {
       connection.send(['ASKING']).catch(() => {});
-      return connection.send(args);
+      return connection.sendEncoded(command);
     },
   };
 }

@@ -3,23 +3,49 @@
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { sleep } from '@tidemark/core/engine';
-import { CallBatcher, type GroupSizes, isOver, ranOut, type Send } from './call-batcher.ts';
-import type { Argument, Connection, Reply } from './connection.ts';
+import { CallBatcher, type Decode, isOver, ranOut, type Send } from './call-batcher.ts';
+import type { Connection } from './connection.ts';
 import { replyCode, translate } from './errors.ts';
 import type { Settings } from './options.ts';
-import { companionOf } from './record-sums.ts';
-import { COMMIT, FIELDS, RECORDS, type Script, SET, WRITE } from './scripts.ts';
-import { LANES, type Route, type Servers } from './servers.ts';
+import { type Argument, Encoded } from './protocol/encode.ts';
+import { type Reply, ReplyError } from './protocol/replies.ts';
+import type { Asker } from './protocol/session.ts';
+import { CHANGE, COMMIT, type Script, WRITE } from './scripts.ts';
+import type { Route, Servers } from './servers.ts';
 
-/**
- * Batch sizes per lane, measured with 64 callers. While the server executes the batch of one lane, the client prepares
- * the batch of the other.
- */
-const COMMITS: GroupSizes = { calls: 32, underWay: 1 };
-const STEPS: GroupSizes = { calls: 64, underWay: 1 };
-const LOOKS: GroupSizes = { calls: 64, underWay: 1 };
+/** The maximum number of calls in a script. Other callers of the server wait until it is done. */
+const MAX_COMMITS = 64;
+const MAX_STEPS = 128;
 
-const NO_ARGUMENTS: Argument[] = [];
+/** A read under way on a single server. Many of them wait at once, so each has no more than one promise. */
+class Question<T> implements Asker {
+  readonly #decode: (reply: Reply) => T | Promise<T>;
+  readonly #resolve: (answer: T | Promise<T>) => void;
+  readonly #reject: (error: unknown) => void;
+
+  constructor(
+    decode: (reply: Reply) => T | Promise<T>,
+    resolve: (answer: T | Promise<T>) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#decode = decode;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  answer(reply: Reply): void {
+    try {
+      if (reply instanceof ReplyError) this.fail(reply);
+      else this.#resolve(this.#decode(reply));
+    } catch (error) {
+      this.#reject(error);
+    }
+  }
+
+  fail(error: unknown): void {
+    this.#reject(translate(error, 'read'));
+  }
+}
 
 export class Commands {
   readonly #servers: Servers;
@@ -27,86 +53,105 @@ export class Commands {
   /** The `WAIT` in progress on each connection, which concurrent writes share. */
   readonly #waits = new WeakMap<Connection, Promise<Reply>>();
   /** Batchers per script, on a single server only. In a Cluster, one slow slot would delay the others in its batch. */
-  readonly #batchers: ReadonlyMap<Script, readonly CallBatcher[]> | null;
+  readonly #batchers: ReadonlyMap<Script, CallBatcher> | null;
   #underWay = 0;
 
   constructor(servers: Servers, settings: Pick<Settings, 'cluster' | 'waitReplicas' | 'waitReplicasMs'>) {
     this.#servers = servers;
     this.#replicas = settings;
+    const batcher = (script: Script, most: number): [Script, CallBatcher] => {
+      const send: Send = (keys, args, call) => this.#run(0, script, keys, args, call);
+      return [script, new CallBatcher(most, send)];
+    };
     this.#batchers = settings.cluster
       ? null
-      : new Map([
-          [SET, lanes(STEPS, (lane) => (keys, args, call) => this.write(lane, SET, keys, args, call))],
-          [WRITE, lanes(STEPS, (lane) => (keys, args, call) => this.write(lane, WRITE, keys, args, call))],
-          [COMMIT, lanes(COMMITS, (lane) => (keys, args, call) => this.write(lane, COMMIT, keys, args, call))],
-          [FIELDS, lanes(LOOKS, (lane) => (keys, args, call) => this.#fields(lane, keys, args, call))],
-          [RECORDS, lanes(LOOKS, (lane) => (keys, _args, call) => this.#records(lane, keys, call))],
-        ]);
+      : new Map([batcher(CHANGE, MAX_STEPS), batcher(WRITE, MAX_STEPS), batcher(COMMIT, MAX_COMMITS)]);
   }
 
   /** Sends a command that only reads. */
-  read(bucket: number, args: Argument[], call: EngineCall): Promise<Reply> {
-    return this.#reach('read', bucket, call, (route) => route.send(args));
+  read(bucket: number, args: readonly Argument[], call: EngineCall): Promise<Reply> {
+    return this.ask(bucket, new Encoded().addAll(args), call, (reply) => reply);
+  }
+
+  /** Sends a command that only reads, and resolves to its decoded reply. */
+  ask<T>(bucket: number, command: Encoded, call: EngineCall, decode: (reply: Reply) => T | Promise<T>): Promise<T> {
+    const { reader } = this.#servers;
+    if (!reader) return this.#reach('read', bucket, call, (route) => route.send(command)).then(decode);
+    return new Promise((resolve, reject) => reader.ask(command, new Question(decode, resolve, reject)));
   }
 
   /** Runs a script that only reads. */
-  look(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
-    return this.#reach('read', bucket, call, (route) => evaluate(route, script, keys, args));
+  look(
+    bucket: number,
+    script: Script,
+    keys: readonly string[],
+    args: readonly Argument[],
+    call: EngineCall,
+  ): Promise<Reply> {
+    const [encodedKeys, encodedArgs] = [new Encoded().addAll(keys), new Encoded().addAll(args)];
+    return this.#reach('read', bucket, call, (route) => evaluate(route, script, encodedKeys, encodedArgs));
   }
 
   /**
    * Runs a script that writes. It is sent only once; the caller retries with the same idempotency key or request id.
    */
-  write(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
+  write(
+    bucket: number,
+    script: Script,
+    keys: readonly string[],
+    args: readonly Argument[],
+    call: EngineCall,
+  ): Promise<Reply> {
+    return this.#run(bucket, script, new Encoded().addAll(keys), new Encoded().addAll(args), call);
+  }
+
+  /** Like `write`, for a single server, with arguments that are encoded already. */
+  run(script: Script, keys: Encoded, args: Encoded, call: EngineCall): Promise<Reply> {
+    return this.#run(0, script, keys, args, call);
+  }
+
+  /** Joins a script call shared with other callers, and resolves to this caller's decoded reply. */
+  share<T>(
+    bucket: number,
+    script: Script,
+    keys: Encoded,
+    args: Encoded,
+    call: EngineCall,
+    decode: Decode<T>,
+  ): Promise<T> {
+    const batcher = this.#batchers?.get(script);
+    return batcher ? batcher.join(keys, args, call, decode) : this.#alone(bucket, script, keys, args, call, decode);
+  }
+
+  async #alone<T>(
+    bucket: number,
+    script: Script,
+    keys: Encoded,
+    args: Encoded,
+    call: EngineCall,
+    decode: Decode<T>,
+  ): Promise<T> {
+    const [reply] = (await this.#run(bucket, script, keys, args, call)) as [Reply];
+    if (reply instanceof Error) throw translate(reply, 'write');
+    return decode(reply);
+  }
+
+  #run(bucket: number, script: Script, keys: Encoded, args: Encoded, call: EngineCall): Promise<Reply> {
     return this.#reach('write', bucket, call, (route) => this.#evaluate(route, script, keys, args, call));
   }
 
-  /** Joins a script call shared with other callers, and resolves to this caller's reply. */
-  share(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
-    const batcher = this.#batchers?.get(script)?.[bucket % LANES];
-    return batcher ? batcher.join(keys, args, call) : this.#alone(bucket, script, keys, args, call);
-  }
-
-  async #alone(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
-    const [reply] = (await this.write(bucket, script, keys, args, call)) as [Reply];
-    if (reply instanceof Error) throw translate(reply, 'write');
-    return reply;
-  }
-
-  /** Reads one field of a record, with its checksum. */
-  field(bucket: number, record: string, field: string, call: EngineCall): Promise<Reply> {
-    const batcher = this.#batchers?.get(FIELDS)?.[bucket % LANES];
-    return batcher ? batcher.join([record], [field], call) : this.read(bucket, pairOf(record, field), call);
-  }
-
-  async #fields(lane: number, records: string[], fields: Argument[], call: EngineCall): Promise<Reply> {
-    if (records.length > 1) return this.look(lane, FIELDS, records, fields, call);
-    return [await this.read(lane, pairOf(records[0]!, String(fields[0])), call)];
-  }
-
-  /** Reads all fields of a record, as a flat list. Concurrent callers share a script, which costs less CPU. */
-  async record(bucket: number, record: string, call: EngineCall): Promise<Buffer[]> {
-    const batcher = this.#batchers?.get(RECORDS)?.[bucket % LANES];
-    const shared = batcher && (await batcher.join([record], NO_ARGUMENTS, call));
-    return (shared ?? (await this.read(bucket, ['HGETALL', record], call))) as Buffer[];
-  }
-
-  async #records(lane: number, records: string[], call: EngineCall): Promise<Reply> {
-    if (records.length > 1) return this.look(lane, RECORDS, records, NO_ARGUMENTS, call);
-    return [await this.read(lane, ['HGETALL', records[0]!], call)];
-  }
-
   /** Sends a write command that is safe to repeat. */
-  put(bucket: number, args: Argument[], call: EngineCall): Promise<Reply> {
-    return this.#reach('write', bucket, call, (route) => route.send(args));
+  put(bucket: number, args: readonly Argument[], call: EngineCall): Promise<Reply> {
+    const command = new Encoded().addAll(args);
+    return this.#reach('write', bucket, call, (route) => route.send(command));
   }
 
   /** Waits until nothing is in progress, including follow-up work of calls that have just ended. */
   async drain(): Promise<void> {
     do {
-      while (this.#underWay > 0) await sleep(1);
+      while (this.#underWay > 0 || this.#servers.isWaiting()) await sleep(1);
       await new Promise((resolve) => setImmediate(resolve));
-    } while (this.#underWay > 0);
+    } while (this.#underWay > 0 || this.#servers.isWaiting());
   }
 
   async #reach(
@@ -125,7 +170,7 @@ export class Commands {
     }
   }
 
-  async #evaluate(route: Route, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
+  async #evaluate(route: Route, script: Script, keys: Encoded, args: Encoded, call: EngineCall): Promise<Reply> {
     if (isOver(call)) throw ranOut();
     const reply = await evaluate(route, script, keys, args);
     if (this.#replicas.waitReplicas > 0) await this.#untilReplicated(route.connection);
@@ -154,24 +199,16 @@ export class Commands {
   }
 }
 
-function pairOf(record: string, field: string): Argument[] {
-  return ['HMGET', record, field, companionOf(field)];
-}
-
-/** Creates one batcher per lane. */
-function lanes(sizes: GroupSizes, sendOn: (lane: number) => Send): CallBatcher[] {
-  return Array.from({ length: LANES }, (_, lane) => new CallBatcher(sizes, sendOn(lane)));
-}
-
-async function evaluate(route: Route, { sha, text }: Script, keys: string[], args: Argument[]): Promise<Reply> {
-  const command = ['EVALSHA', sha, String(keys.length), ...keys, ...args];
+async function evaluate(route: Route, { sha, text }: Script, keys: Encoded, args: Encoded): Promise<Reply> {
+  const command = (name: string, script: string) =>
+    new Encoded().add(name).add(script).add(String(keys.count)).append(keys).append(args);
   let reply: Reply;
   try {
-    reply = await route.send(command);
+    reply = await route.send(command('EVALSHA', sha));
   } catch (error) {
     // After a restart or failover the server does not know the script, so the script was not executed.
     if (replyCode(error) !== 'NOSCRIPT') throw error;
-    reply = await route.send(['EVAL', text, ...command.slice(2)]);
+    reply = await route.send(command('EVAL', text));
   }
   // A replica executes a script until the first write command, so nothing was written.
   if (Array.isArray(reply) && replyCode(reply[0]) === 'READONLY') throw reply[0];

@@ -6,11 +6,12 @@
 import type { DoctorFinding } from '@tidemark/core';
 import type { JournalName, RecordName } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
-import type { Argument, Connection } from './connection.ts';
+import type { Connection } from './connection.ts';
 import { HEAD, memberOf, parseHead, REWRITES, TOMBSTONE } from './journal.ts';
 import { expiryMember, type Layout } from './layout.ts';
-import { META, parseMeta } from './record-step.ts';
+import type { Argument } from './protocol/encode.ts';
 import type { Servers } from './servers.ts';
+import { META, parseMeta } from './stored-record.ts';
 
 const check = 'indexes';
 const PAGE = '1000';
@@ -68,7 +69,7 @@ export class IndexCheck {
   }
 
   #isMisplaced(key: string, found: RecordName | JournalName): boolean {
-    if (!('name' in found)) return key !== this.#layout.record(this.#layout.bucketOfRecord(found), found);
+    if (!('name' in found)) return key !== this.#layout.record(found);
     const { head, log } = this.#layout.journal(found);
     return key !== head && key !== log;
   }
@@ -76,7 +77,7 @@ export class IndexCheck {
   async #recordProblem(name: RecordName): Promise<string | null> {
     const bucket = this.#layout.bucketOfRecord(name);
     const ask: Ask = (args) => this.#commands.read(bucket, args, {});
-    const meta = (await ask(['HGET', this.#layout.record(bucket, name), META])) as Buffer | null;
+    const meta = (await ask(['HGET', this.#layout.record(name), META])) as Buffer | null;
     // The record was removed in the meantime. If it lost only this field, the next read reports the damage.
     if (!meta) return null;
     if (!(await ask(['ZSCORE', this.#layout.names(bucket, name.space, name.tenantId), name.key])))

@@ -12,7 +12,7 @@ type Finding = Omit<DoctorFinding, 'check'>;
 type Check = (facts: ServerFacts, settings: Settings) => Finding;
 
 const OLDEST_VERSION = 7;
-const LONGEST_LAG_SECONDS = 10;
+const MAX_LAG_SECONDS = 10;
 const LARGEST_CLOCK_GAP_MS = 1_000;
 
 const CHECKS: Record<string, Check> = {
@@ -169,7 +169,7 @@ function replicas(facts: ServerFacts, { waitReplicas }: Settings): Finding {
       fix: 'Start replicas, or lower waitReplicas',
     };
   if (following.length === 0) return ok('none: acknowledged writes are on this server only, and go with its disk');
-  const behind = following.filter(({ state, lagSeconds }) => state !== 'online' || lagSeconds > LONGEST_LAG_SECONDS);
+  const behind = following.filter(({ state, lagSeconds }) => state !== 'online' || lagSeconds > MAX_LAG_SECONDS);
   if (behind.length > 0)
     return {
       status: 'warn',

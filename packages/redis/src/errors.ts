@@ -1,10 +1,11 @@
 /** Translates errors of Redis and of the connection, and decides whether the write may have happened (GEN-8). */
-import { ClientClosedError, ClientOfflineError, ErrorReply, ReconnectStrategyError } from '@redis/client';
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
+import { ReplyError } from './protocol/replies.ts';
+import { OfflineError } from './protocol/session.ts';
 
 /** Returns the first word of an error reply, or `null` for errors of the connection. */
 export function replyCode(error: unknown): string | null {
-  return error instanceof ErrorReply ? (/^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR') : null;
+  return error instanceof ReplyError ? error.code : null;
 }
 
 /**
@@ -21,25 +22,18 @@ export function isRefusedForNow(error: unknown): boolean {
 
 /** Whether the command never left this process. */
 function isUnsent(error: unknown): boolean {
-  return error instanceof ClientOfflineError || error instanceof ClientClosedError;
+  return error instanceof OfflineError;
 }
 
-/** The client's message when its command queue is full. */
-const QUEUE_FULL = 'The queue is full';
-
-export function overloaded(cause?: unknown): TidemarkError {
-  return new TidemarkError('OVERLOADED', 'Too many calls wait for Redis; nothing was written, try again in a moment', {
-    cause,
-  });
+export function overloaded(): TidemarkError {
+  return new TidemarkError('OVERLOADED', 'Too many calls wait for Redis; nothing was written, try again in a moment');
 }
 
 /** Translates the error of a failed command for the caller. */
 export function translate(error: unknown, kind: 'read' | 'write'): unknown {
   if (isTidemarkError(error)) return error;
-  if (error instanceof ReconnectStrategyError) return translate(error.originalError, kind);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const code = replyCode(error);
-  if (message === QUEUE_FULL) return overloaded(error);
   if (code !== null) return refusal(code, message, error);
   if (kind === 'write' && !isUnsent(error)) {
     return new TidemarkError(
@@ -49,6 +43,11 @@ export function translate(error: unknown, kind: 'read' | 'write'): unknown {
     );
   }
   return new TidemarkError('UNAVAILABLE', `Redis cannot be reached right now: ${message}`, { cause: error });
+}
+
+/** The error of a host with several addresses has only a code. */
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message || String((error as NodeJS.ErrnoException).code) : String(error);
 }
 
 function refusal(code: string, message: string, cause: unknown): TidemarkError {

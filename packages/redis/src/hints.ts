@@ -12,8 +12,8 @@ import {
   type StoredRecord,
 } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
-import { type Client, clientFor } from './connection.ts';
 import type { Address, Settings } from './options.ts';
+import { OfflineError, Session } from './protocol/session.ts';
 
 /** A change of a record. Every change in a bucket has its own revision. */
 export interface RecordHint {
@@ -33,7 +33,7 @@ interface Message {
 
 /** The interval in which at most one message is sent. */
 const BATCH_MS = 20;
-const MOST_NAMES = 200;
+const MAX_NAMES = 200;
 const LISTEN_AGAIN_MS = 1_000;
 
 export class Hints {
@@ -48,7 +48,7 @@ export class Hints {
   #journals = new Map<string, JournalName>();
   #records: RecordHint[] = [];
   #sending: NodeJS.Timeout | undefined;
-  #listener: Client | null = null;
+  #listener: Session | null = null;
   #listenAgain: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -63,13 +63,13 @@ export class Hints {
     const topic = topicOf(name);
     this.#signals.notify(topic);
     this.#signals.notify(name.space);
-    if (this.#journals.size <= MOST_NAMES) this.#journals.set(topic, name);
+    if (this.#journals.size <= MAX_NAMES) this.#journals.set(topic, name);
     this.#sendSoon();
   }
 
   recordChanged(hint: RecordHint): void {
     for (const watcher of this.#watchers) watcher(hint);
-    if (this.#records.length <= MOST_NAMES) this.#records.push(hint);
+    if (this.#records.length <= MAX_NAMES) this.#records.push(hint);
     this.#sendSoon();
   }
 
@@ -94,7 +94,7 @@ export class Hints {
     this.#closed = true;
     clearTimeout(this.#sending);
     clearTimeout(this.#listenAgain);
-    this.#listener?.destroy();
+    this.#listener?.destroy(new OfflineError());
     this.#listener = null;
   }
 
@@ -110,11 +110,9 @@ export class Hints {
     this.#records = [];
     const message: Message = {
       from: this.#self,
-      journals: journals.length > MOST_NAMES ? 'many' : journals,
+      journals: journals.length > MAX_NAMES ? 'many' : journals,
       records:
-        records.length > MOST_NAMES
-          ? 'many'
-          : records.map(({ bucket, revision, name }) => ({ bucket, revision, name })),
+        records.length > MAX_NAMES ? 'many' : records.map(({ bucket, revision, name }) => ({ bucket, revision, name })),
     };
     this.#commands.put(0, ['PUBLISH', this.#channel, JSON.stringify(message)], {}).catch(() => {});
   }
@@ -137,22 +135,24 @@ export class Hints {
     const addresses = this.#addresses();
     const address = addresses[Math.floor(Math.random() * addresses.length)];
     if (!address) return;
-    const listener = clientFor(address, this.#settings, (_, cause) => cause);
+    const listener = new Session(address, this.#settings, {
+      onMessage: (message) => this.#onMessage(message.toString()),
+      onEnd: () => this.#lost(listener),
+    });
     this.#listener = listener;
-    listener.on('terminated', () => this.#lost(listener));
     listener
-      .connect()
-      .then(() => listener.subscribe(this.#channel, (message) => this.#onMessage(message)))
+      .open()
+      .then(() => listener.send(['SUBSCRIBE', this.#channel]))
       .then(
         () => this.#signals.notifyAll(),
         () => this.#lost(listener),
       );
   }
 
-  #lost(listener: Client): void {
+  #lost(listener: Session): void {
     if (this.#listener !== listener) return;
     this.#listener = null;
-    listener.destroy();
+    listener.destroy(new OfflineError());
     // Hints may have been missed during the reconnect, so all waiting readers are woken.
     this.#signals.notifyAll();
     if (this.#closed) return;

@@ -26,6 +26,7 @@ import { type Commit, readFeed, removeFromFeed, type StreamEntry } from './feed.
 import type { Hints } from './hints.ts';
 import type { Layout } from './layout.ts';
 import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, readLexical } from './lexical.ts';
+import { Encoded } from './protocol/encode.ts';
 import { COMMIT, FORGET_JOURNAL, REMOVE_JOURNAL, RESTORE_JOURNAL, REWRITE } from './scripts.ts';
 
 /** Fields of a head. They cannot collide with keys of entries, because keys contain no NUL. */
@@ -65,27 +66,26 @@ class RedisJournal implements Journal {
     return { head: found ? parseHead(found, rewrites) : known, tombstone: tombstone?.toString() ?? null };
   }
 
-  async commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
+  commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
     const { bucket, head, log } = this.#layout.journal(name);
-    const keys = [head, log];
-    if (isListed(name.space)) keys.push(this.#feedKey(bucket));
-    if (isListed(name.space) && commit.known === 0) keys.push(...this.#listKeys(bucket, name.tenantId));
-    if (commit.known === 0) keys.push(...this.#nameKeys(bucket, name));
-    const args = [String(keys.length), String(commit.entries.length), String(commit.known)];
-    args.push(String(commit.rewrites ?? ''), commit.follows ?? '', commit.state, name.tenantId, name.name);
-    for (const { key, body } of commit.entries) args.push(key, body);
-    const reply = await this.#commands.share(bucket, COMMIT, keys, args, call);
-    if (typeof reply === 'number') {
-      this.#hints.journalChanged(name);
-      return { committed: true, time: reply };
-    }
-    const [found, tombstone, entries, rewrites] = reply as [Buffer | null, Buffer | null, StreamEntry[], Buffer];
-    return {
-      committed: false,
-      head: found && parseHead(found, rewrites),
-      tombstone: tombstone?.toString() ?? null,
-      found: entries.map(parseEntry),
-    };
+    const keys = new Encoded().add(head).add(log);
+    if (isListed(name.space)) keys.add(this.#feedKey(bucket));
+    if (isListed(name.space) && commit.known === 0) keys.addAll(this.#listKeys(bucket, name.tenantId));
+    if (commit.known === 0) keys.addAll(this.#nameKeys(bucket, name));
+    const args = commitArguments(name, commit, keys.count);
+    return this.#commands.share(bucket, COMMIT, keys, args, call, (reply) => {
+      if (typeof reply === 'number') {
+        this.#hints.journalChanged(name);
+        return { committed: true, time: reply };
+      }
+      const [found, tombstone, entries, rewrites] = reply as [Buffer | null, Buffer | null, StreamEntry[], Buffer];
+      return {
+        committed: false,
+        head: found && parseHead(found, rewrites),
+        tombstone: tombstone?.toString() ?? null,
+        found: entries.map(parseEntry),
+      };
+    });
   }
 
   async read(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<JournalEntry[]> {
@@ -305,6 +305,22 @@ function isListed(space: JournalSpace): boolean {
 
 function requireListed(space: JournalSpace): void {
   if (!isListed(space)) throw new TidemarkError('UNSUPPORTED', `On Redis journals of ${space} are not listed`);
+}
+
+/** Returns the arguments of a commit, in the order `commit.lua` reads them. */
+function commitArguments({ tenantId, name }: JournalName, commit: JournalCommit, keys: number): Encoded {
+  const { known, rewrites, follows, state, entries } = commit;
+  const count = entries.length;
+  const shape = String.fromCharCode(keys, count >> 14, (count >> 7) & 127, count & 127);
+  const args = new Encoded().addBytes(shape + known);
+  args
+    .add(String(rewrites ?? ''))
+    .add(follows ?? '')
+    .add(state);
+  args.add(`${tenantId}\0${name}`).addBytes(`${known + 1} ${count}`);
+  for (let at = 0; at < count; at++) args.add(entries[at]!.key).addBytes(String(known + 1 + at));
+  for (const { body } of entries) args.add(body);
+  return args;
 }
 
 /** Parses `seq createdAt updatedAt`, a line end, and the state. */

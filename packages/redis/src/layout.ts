@@ -10,6 +10,8 @@ import {
   type RecordSpace,
   splitKey,
 } from '@tidemark/core/engine';
+import { NameCache } from './name-cache.ts';
+import { bytesAsText, encodeText } from './protocol/encode.ts';
 
 /** The names of kinds in keys. The specification defines some of them. */
 const JOURNAL_KINDS: Record<JournalSpace, string> = {
@@ -60,7 +62,25 @@ const OF_PARTS: ReadonlySet<RecordSpace> = new Set([
 const BY_LAST_PART: ReadonlySet<RecordSpace> = new Set(['trajectories', 'artifacts']);
 
 /** The maximum size of the cache. With more tenants, some keys are built again. */
-const MOST_BUILT = 1_000;
+const MAX_BUILT = 1_000;
+
+/** Where a record is stored. */
+export interface RecordAddress {
+  bucket: number;
+  key: string;
+  /** The key as an argument of a command. */
+  argument: string;
+  /** The record's name as text whose characters are its bytes. */
+  member: string;
+}
+
+/** Where a journal is stored. `restoring` is the log of restored entries. */
+export interface JournalAddress {
+  bucket: number;
+  head: string;
+  log: string;
+  restoring: string;
+}
 
 export class Layout {
   readonly prefix: string;
@@ -68,6 +88,9 @@ export class Layout {
   readonly #tags: readonly string[];
   /** Cache of the keys that every write of a tenant uses: one key per bucket, by the part after the tag. */
   readonly #built = new Map<string, string[]>();
+
+  readonly #records = new NameCache<RecordSpace, RecordAddress>((...name) => this.#recordAddress(...name));
+  readonly #journals = new NameCache<JournalSpace, JournalAddress>((...name) => this.#journalAddress(...name));
 
   constructor(prefix: string, buckets: number) {
     this.prefix = prefix;
@@ -79,6 +102,11 @@ export class Layout {
     return hash(`${tenantId}\0${name}`) % this.buckets;
   }
 
+  /** Returns the length of the part that all keys of a bucket begin with. */
+  tagLength(bucket: number): number {
+    return this.#tags[bucket]!.length;
+  }
+
   /** Returns a key that belongs to a whole bucket. */
   shared(bucket: number, name: string): string {
     const known = this.#built.get(name) ?? this.#build(name);
@@ -86,7 +114,7 @@ export class Layout {
   }
 
   #build(name: string): string[] {
-    if (this.#built.size >= MOST_BUILT) this.#built.clear();
+    if (this.#built.size >= MAX_BUILT) this.#built.clear();
     const keys = this.#tags.map((tag) => tag + name);
     this.#built.set(name, keys);
     return keys;
@@ -97,8 +125,12 @@ export class Layout {
     return this.shared(bucket, `${name}:${escaped(tenantId)}`);
   }
 
-  /** Returns the keys of a journal. `restoring` is the log of restored entries. */
-  journal({ space, tenantId, name }: JournalName): { bucket: number; head: string; log: string; restoring: string } {
+  /** Returns the keys of a journal. */
+  journal({ space, tenantId, name }: JournalName): JournalAddress {
+    return this.#journals.get(space, tenantId, name);
+  }
+
+  #journalAddress(space: JournalSpace, tenantId: string, name: string): JournalAddress {
     const bucket = this.bucketOf(tenantId, name);
     const [tag, kind, suffix] = [this.#tags[bucket]!, JOURNAL_KINDS[space], `${escaped(tenantId)}:${escaped(name)}`];
     const [head, log] = [`${tag}${kind}-head:${suffix}`, `${tag}${kind}:${suffix}`];
@@ -122,13 +154,29 @@ export class Layout {
     return this.shared(bucket, `${RECORD_KINDS[space]}-tenants`);
   }
 
-  bucketOfRecord({ space, tenantId, key }: RecordName): number {
-    return this.bucketOf(tenantId, OF_PARTS.has(space) ? partOf(space, key) : key);
+  bucketOfRecord(name: RecordName): number {
+    return this.recordAddress(name).bucket;
   }
 
-  record(bucket: number, { space, tenantId, key }: RecordName): string {
+  record(name: RecordName): string {
+    return this.recordAddress(name).key;
+  }
+
+  recordAddress({ space, tenantId, key }: RecordName): RecordAddress {
+    return this.#records.get(space, tenantId, key);
+  }
+
+  /** Like `recordAddress`, for a name that is not used again. */
+  addressOnce({ space, tenantId, key }: RecordName): RecordAddress {
+    return this.#recordAddress(space, tenantId, key);
+  }
+
+  #recordAddress(space: RecordSpace, tenantId: string, key: string): RecordAddress {
+    const bucket = this.bucketOf(tenantId, OF_PARTS.has(space) ? partOf(space, key) : key);
     const name = space === 'kv' ? withColons(key, '.') : OF_PARTS.has(space) ? withColons(key, '/') : escaped(key);
-    return `${this.#tags[bucket]!}${RECORD_KINDS[space]}:${escaped(tenantId)}:${name}`;
+    const tag = this.#tags[bucket]!;
+    const address = `${tag}${RECORD_KINDS[space]}:${escaped(tenantId)}:${name}`;
+    return { bucket, key: address, argument: encodeText(address), member: bytesAsText(key) };
   }
 
   /** Returns the record or journal that a key belongs to, or `null` for indexes and all other keys. */

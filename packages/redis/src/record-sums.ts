@@ -15,6 +15,8 @@ const SHORT = Array.from({ length: 36 * 36 }, (_, value) => value.toString(36));
 const DIGITS = new Int8Array(256).fill(-1);
 for (let value = 0; value < 36; value++) DIGITS[value.toString(36).charCodeAt(0)] = value;
 const ZERO = 48;
+/** The digits of the largest checksum. */
+const MAX_DIGITS = 7;
 
 /** Returns the name of a field's checksum field. */
 export function companionOf(field: string): string {
@@ -28,7 +30,7 @@ export function recordStart({ space, tenantId, key }: RecordName): number {
   return sumName(key, sumBeforeKey(space, tenantId));
 }
 
-export function sumBeforeKey(space: string, tenantId: string): number {
+function sumBeforeKey(space: string, tenantId: string): number {
   if (space !== last.space || tenantId !== last.tenantId)
     last = { space, tenantId, sum: sumName(tenantId, sumName(space, 0)) };
   return last.sum;
@@ -61,21 +63,21 @@ export function matchesSum(start: number, field: string, value: Uint8Array, comp
     if (digit === -1) return false;
     sum = sum * 36 + digit;
   }
-  if (length === 0 || length > 7 || (length > 1 && companion[0] === ZERO)) return false;
+  if (length === 0 || length > MAX_DIGITS || (length > 1 && companion[0] === ZERO)) return false;
   return sum === sumOf(start, field, value);
 }
 
 /**
- * Returns checksum fields whose own names are damaged, that is, fields that hold the checksum of another field. Callers
- * pass only fields without a checksum, so intact records cost nothing.
+ * Returns checksum fields whose own names are damaged, that is, fields that hold the checksum of another field. `bare`
+ * are the fields without a checksum, so intact records cost nothing. Times, which the server writes without checksums,
+ * are longer than checksums.
  */
-export function strayCompanions(start: number, fields: Fields): string[] {
-  const strays: string[] = [];
-  if (fields.size < 2) return strays;
-  const sums = new Map(Array.from(fields, ([field, value]) => [sumOfField(start, field, value), field]));
-  for (const [field, value] of fields) {
-    const of = value.length <= 7 ? sums.get(Buffer.from(value).toString('latin1')) : undefined;
-    if (of !== undefined && of !== field) strays.push(field);
-  }
-  return strays;
+export function strayCompanions(start: number, fields: Fields, bare: readonly string[]): string[] {
+  if (bare.length < 2 || !bare.some((field) => fields.get(field)!.length <= MAX_DIGITS)) return [];
+  const sums = new Map(bare.map((field) => [sumOfField(start, field, fields.get(field)!), field]));
+  return bare.filter((field) => {
+    const value = fields.get(field)!;
+    const of = value.length <= MAX_DIGITS ? sums.get(Buffer.from(value).toString('latin1')) : undefined;
+    return of !== undefined && of !== field;
+  });
 }

@@ -17,7 +17,7 @@ import type { Commands } from './commands.ts';
 import type { Hints, RecordHint } from './hints.ts';
 import type { Layout } from './layout.ts';
 import { prefixRange, readLexical } from './lexical.ts';
-import { META, parseMeta } from './record-step.ts';
+import { META, parseMeta } from './stored-record.ts';
 
 const LOOK_EVERY_MS = 250;
 const LOOK_LIMIT_MS = 5_000;
@@ -219,7 +219,7 @@ export class RecordWatcher {
       const members = await readLexical(commands, bucket, index, prefixRange(prefix, after), NAMES_AT_ONCE, call);
       const keys = members.map((member) => member.toString());
       const metas = await Promise.all(
-        keys.map((key) => commands.read(bucket, ['HGET', layout.record(bucket, { space, tenantId, key }), META], call)),
+        keys.map((key) => commands.read(bucket, ['HGET', layout.record({ space, tenantId, key }), META], call)),
       );
       for (const [at, key] of keys.entries()) {
         if (metas[at]) yield { key, ...parseMeta(metas[at] as Buffer) };

@@ -17,32 +17,25 @@ import {
   type ScanRange,
   type StoredRecord,
 } from '@tidemark/core/engine';
+import { encodeChange, fitsChange } from './change.ts';
 import type { Commands } from './commands.ts';
-import type { Argument } from './connection.ts';
-import { claimFirst } from './first-claims.ts';
+import { fieldArguments } from './field-arguments.ts';
+import { FirstClaimer } from './first-claims.ts';
 import type { Hints } from './hints.ts';
 import { expiryMember, type Layout, recordOfMember } from './layout.ts';
 import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, rangeWithin } from './lexical.ts';
+import { Encoded, encodeText } from './protocol/encode.ts';
 import type { RecordParts } from './record-parts.ts';
-import {
-  jobTypeOfRecord,
-  NO_FIELDS,
-  onlySets,
-  outcomeOf,
-  type ParsedRecord,
-  parseRecord,
-  type StepReply,
-  setArguments,
-  setOutcome,
-  stepArguments,
-  storedRecord,
-} from './record-step.ts';
+import { jobTypeOfRecord, outcomeOf, type StepReply, stepArguments } from './record-step.ts';
 import { matchesSum, recordStart } from './record-sums.ts';
 import { RecordWatcher } from './record-watch.ts';
-import { DUE, FORGET, LOST, SET, WRITE } from './scripts.ts';
+import { CHANGE, DUE, FORGET, LOST, WRITE } from './scripts.ts';
+import { NO_FIELDS, type ParsedRecord, parseRecord, storedRecord } from './stored-record.ts';
 
 /** A record as a scan returns it. */
 type MarkedRecord = StoredRecord & Pick<ScannedRecord, 'damaged' | 'unsummed'>;
+
+const [HGETALL, HMGET] = ['HGETALL', 'HMGET'].map(encodeText) as [string, string];
 
 const LOST_RECORD: MarkedRecord = { fields: NO_FIELDS, revision: 0, ttlMs: null, damaged: true };
 
@@ -54,42 +47,57 @@ class RedisRecords implements Records {
   readonly #commands: Commands;
   readonly #layout: Layout;
   readonly #hints: Hints;
+  readonly #claimer: FirstClaimer | null;
   /** Only if one server holds all buckets. */
   readonly claimFirst: Records['claimFirst'];
 
   constructor(parts: RecordParts) {
-    if (parts.oneServer) this.claimFirst = (...args) => claimFirst(parts, ...args);
+    const claimer = parts.oneServer ? new FirstClaimer(parts) : null;
+    if (claimer) this.claimFirst = (...args) => claimer.claim(...args);
+    this.#claimer = claimer;
     this.#parts = parts;
     this.#commands = parts.commands;
     this.#layout = parts.layout;
     this.#hints = parts.hints;
   }
 
-  async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
-    if (names.length === 1) return [await this.#getOne(names[0]!, call)];
+  get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
+    if (names.length === 1) return this.#getOne(names[0]!, call);
+    return this.#getAll(names, call);
+  }
+
+  async #getAll(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
     const found = await Promise.all(names.map((name) => this.#read(name, call)));
     for (const [at, record] of found.entries()) if (record?.damaged) throw corruptValue('record', names[at]!.key);
     return this.#withTimes(found, names, call);
   }
 
-  /** Like `get`, but for one record, without the cost of a list of promises. */
-  async #getOne(name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
-    const bucket = this.#layout.bucketOfRecord(name);
-    const record = parseRecord(name, await this.#commands.record(bucket, this.#layout.record(bucket, name), call));
-    if (!record) await this.#refuseLost(name, call);
-    if (record?.damaged) throw corruptValue('record', name.key);
-    return record && storedRecord(record, record.expiresAt === null ? 0 : await this.#clockOf(bucket, call));
+  /** Like `#getAll`, but for one record, without the cost of a list of promises. */
+  #getOne(name: RecordName, call: EngineCall): Promise<[StoredRecord | null]> {
+    const { bucket, argument } = this.#layout.recordAddress(name);
+    const command = new Encoded().addReady(HGETALL).addReady(argument);
+    return this.#commands.ask(bucket, command, call, (reply) => {
+      const record = parseRecord(name, reply as Buffer[]);
+      if (!record) return this.#refuseLost(name, call).then(() => [null]);
+      if (record.damaged) throw corruptValue('record', name.key);
+      if (record.expiresAt !== null) return this.#clockOf(bucket, call).then((now) => [storedRecord(record, now)]);
+      return [storedRecord(record, 0)];
+    });
   }
 
-  async getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
-    const bucket = this.#layout.bucketOfRecord(name);
-    const reply = await this.#commands.field(bucket, this.#layout.record(bucket, name), field, call);
-    const [value, sum] = reply as [Buffer | null, Buffer | null];
-    if (sum && (!value || !matchesSum(recordStart(name), field, value, sum))) throw corruptValue('record', name.key);
-    if (!value) await this.#refuseLost(name, call);
-    // A field without a checksum may be the checksum of another field whose name is damaged.
-    else if (!sum && this.#parts.sums) await this.#refuseStray(name, field, call);
-    return value;
+  getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
+    const { bucket, argument } = this.#layout.recordAddress(name);
+    const command = new Encoded().addReady(HMGET).addReady(argument);
+    const { name: fieldName, companion } = fieldArguments(field);
+    command.addReady(fieldName).addReady(companion);
+    return this.#commands.ask(bucket, command, call, (reply) => {
+      const [value, sum] = reply as [Buffer | null, Buffer | null];
+      if (sum && (!value || !matchesSum(recordStart(name), field, value, sum))) throw corruptValue('record', name.key);
+      if (!value) return this.#refuseLost(name, call).then(() => null);
+      // A field without a checksum may be the checksum of another field whose name is damaged.
+      if (!sum && this.#parts.sums) return this.#refuseStray(name, field, call).then(() => value);
+      return value;
+    });
   }
 
   async #refuseStray(name: RecordName, field: string, call: EngineCall): Promise<void> {
@@ -106,28 +114,42 @@ class RedisRecords implements Records {
   async #isLost(name: RecordName, call: EngineCall): Promise<boolean> {
     if (!this.#parts.sums) return false;
     const bucket = this.#layout.bucketOfRecord(name);
-    const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
+    const keys = [this.#layout.record(name), this.#layout.names(bucket, name.space, name.tenantId)];
     keys.push(this.#layout.shared(bucket, 'expiring'));
     return (await this.#commands.look(bucket, LOST, keys, [name.key, expiryMember(name)], call)) === 1;
   }
 
   write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
+    if (!this.#parts.sums || !fitsChange(write)) return this.#applyOne(write, call);
     const bucket = this.#layout.bucketOfRecord(write.name);
-    if (this.#parts.sums && write.brief && !this.#hints.isWatched && onlySets(write))
-      return this.#set(bucket, write, call);
-    return this.#apply([write], call).then(([outcome]) => outcome!);
+    const brief = this.#isBrief(write);
+    const change = encodeChange(this.#layout, bucket, write, { brief, namesKeys: !this.#parts.oneServer });
+    if (!change) return this.#applyOne(write, call);
+    const { keys, args } = change;
+    return this.#commands.share<RecordOutcome>(bucket, CHANGE, keys, args, call, (reply) => {
+      const outcome = change.decode(reply);
+      if (!outcome) return this.#applyOne(write, call);
+      if (!outcome.applied) return outcome;
+      const { revision } = outcome.record!;
+      if (!change.queuesJob) this.#claimer?.noteHarmless(bucket, revision);
+      this.#noteChange(bucket, write, revision, brief ? undefined : outcome.record);
+      return outcome;
+    });
   }
 
-  async #set(bucket: number, write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
-    const { name } = write;
-    const keys = [this.#layout.record(bucket, name)];
-    const { oneServer } = this.#parts;
-    if (!oneServer)
-      keys.push(this.#layout.names(bucket, name.space, name.tenantId), this.#layout.shared(bucket, 'revision'));
-    const reply = await this.#commands.share(bucket, SET, keys, setArguments(write, !oneServer), call);
-    const { applied, existed, revision } = setOutcome(reply as number);
-    if (applied) this.#hints.recordChanged({ bucket, revision, name });
-    return { applied, existed, record: applied || existed ? { fields: NO_FIELDS, revision, ttlMs: null } : null };
+  /** Watchers need the complete record. */
+  #isBrief({ brief }: RecordWrite): boolean {
+    return brief === true && !this.#hints.isWatched;
+  }
+
+  /** `record` is the record after the change, if its fields are known. */
+  #noteChange(bucket: number, { name }: RecordWrite, revision: number, record: StoredRecord | null | undefined): void {
+    this.#hints.recordChanged(record === undefined ? { bucket, revision, name } : { bucket, revision, name, record });
+  }
+
+  async #applyOne(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
+    const [outcome] = await this.#apply([write], call);
+    return outcome!;
   }
 
   async batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
@@ -137,25 +159,24 @@ class RedisRecords implements Records {
     return isOneStep ? this.#apply(writes, call) : this.#applyInOrder(writes, call);
   }
 
-  async #apply(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
-    const buckets = writes.map(({ name }) => this.#layout.bucketOfRecord(name));
-    const keys: string[] = [];
-    const args: Argument[] = [String(writes.length)];
-    for (const [at, write] of writes.entries()) {
-      const bucket = buckets[at]!;
-      keys.push(this.#layout.shared(bucket, 'revision'), this.#layout.shared(bucket, 'expiring'));
-      keys.push(...this.#keysOf(bucket, write.name));
-      // Watchers need the complete record.
-      args.push(...stepArguments(write, write.brief === true && !this.#hints.isWatched, this.#parts.sums));
-    }
-    const replies = (await this.#commands.share(buckets[0]!, WRITE, keys, args, call)) as StepReply[];
-    return replies.map((reply, at) => {
-      const outcome = outcomeOf(writes[at]!.name, reply);
-      const revision = reply[2];
-      const { name } = writes[at]!;
-      if (revision > 0) this.#hints.recordChanged({ bucket: buckets[at]!, revision, name, record: outcome.record });
-      return outcome;
+  #apply(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
+    const [keys, args] = [new Encoded(), new Encoded().add(String(writes.length))];
+    const steps = writes.map((write) => {
+      const { name } = write;
+      const [bucket, brief] = [this.#layout.bucketOfRecord(name), this.#isBrief(write)];
+      keys.add(this.#layout.shared(bucket, 'revision')).add(this.#layout.shared(bucket, 'expiring'));
+      keys.addAll(this.#keysOf(bucket, name));
+      args.addAll(stepArguments(write, brief, this.#parts.sums));
+      return { write, bucket, brief };
     });
+    return this.#commands.share(steps[0]!.bucket, WRITE, keys, args, call, (replies) =>
+      (replies as StepReply[]).map((reply, at) => {
+        const { write, bucket, brief } = steps[at]!;
+        const outcome = outcomeOf(write.name, reply);
+        if (reply[2] > 0) this.#noteChange(bucket, write, reply[2], brief ? undefined : outcome.record);
+        return outcome;
+      }),
+    );
   }
 
   /**
@@ -182,7 +203,7 @@ class RedisRecords implements Records {
    * the job's stored index entries.
    */
   #keysOf(bucket: number, name: RecordName): string[] {
-    const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
+    const keys = [this.#layout.record(name), this.#layout.names(bucket, name.space, name.tenantId)];
     if (jobTypeOfRecord(name) === null) return keys;
     return [...keys, this.#jobsKey(bucket, name.tenantId), this.#layout.tenants(bucket, 'job-places', name.tenantId)];
   }
@@ -302,13 +323,16 @@ class RedisRecords implements Records {
 
   async #parse(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
     const bucket = this.#layout.bucketOfRecord(name);
-    return parseRecord(name, await this.#commands.record(bucket, this.#layout.record(bucket, name), call));
+    return parseRecord(
+      name,
+      (await this.#commands.read(bucket, ['HGETALL', this.#layout.record(name)], call)) as Buffer[],
+    );
   }
 
   /** Checks that a record exists without reading it. */
   async #look(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
     const bucket = this.#layout.bucketOfRecord(name);
-    const exists = await this.#commands.read(bucket, ['EXISTS', this.#layout.record(bucket, name)], call);
+    const exists = await this.#commands.read(bucket, ['EXISTS', this.#layout.record(name)], call);
     return exists === 1 ? KEY_ALONE : null;
   }
 

@@ -1,6 +1,5 @@
 /** The Lua scripts in `scripts/`. Every write is one script, so that it is applied completely or not at all. */
 import { createHash } from 'node:crypto';
-import { crc32 } from 'node:zlib';
 import { JOB_STATES } from '@tidemark/core';
 import { HELD_STATES } from '@tidemark/core/engine';
 import { TEXTS } from './text-files.ts';
@@ -14,14 +13,7 @@ export interface Script {
 /** Tables that are defined elsewhere. They are inserted into scripts, so that they are not duplicated. */
 const TABLES: Record<string, string> = {
   'index-keys': `${luaTable('STATES', JOB_STATES)}\n${luaTable('HELD', HELD_STATES)}\n`,
-  sums: crcTable(),
 };
-
-/** Returns the table of CRC-32 for one byte. It follows from the sums of single bytes, which start from all ones. */
-function crcTable(): string {
-  const entries = Array.from({ length: 256 }, (_, byte) => (~crc32(Buffer.of(byte ^ 0xff)) ^ 0x00ffffff) >>> 0);
-  return `local CRC = { [0] = ${entries.join(', ')} }\n`;
-}
 
 function luaTable(name: string, words: readonly string[]): string {
   return `local ${name} = { ${words.map((word) => `${word} = true`).join(', ')} }`;
@@ -34,13 +26,11 @@ function loadScript(...names: string[]): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
 
-/** COMMIT, WRITE, SET, FIELDS and RECORDS serve several callers at once and return one reply per caller. */
+/** COMMIT, WRITE and CHANGE serve several callers at once and return one reply per caller. */
 export const COMMIT = loadScript('attempt', 'commit');
-export const WRITE = loadScript('attempt', 'index-keys', 'tenants', 'requests', 'step', 'write');
-export const CLAIM_FIRST = loadScript('attempt', 'index-keys', 'tenants', 'requests', 'step', 'sums', 'claim-first');
-export const SET = loadScript('tenants', 'set');
-export const FIELDS = loadScript('fields');
-export const RECORDS = loadScript('records');
+export const WRITE = loadScript('attempt', 'clock', 'places', 'index-keys', 'tenants', 'requests', 'step', 'write');
+export const CLAIM_FIRST = loadScript(...['attempt', 'clock', 'revisions', 'places', 'requests', 'claim-first']);
+export const CHANGE = loadScript('attempt', 'clock', 'revisions', 'places', 'tenants', 'change');
 export const REMOVE_JOURNAL = loadScript('notices', 'remove-journal');
 export const RESTORE_JOURNAL = loadScript('notices', 'restore-journal');
 export const FORGET_JOURNAL = loadScript('forget-journal');
@@ -48,7 +38,7 @@ export const LIVES = loadScript('lives');
 export const REWRITE = loadScript('notices', 'rewrite');
 export const LOST = loadScript('lost');
 export const DUE = loadScript('due');
-export const FORGET = loadScript('index-keys', 'tenants', 'forget');
+export const FORGET = loadScript('places', 'index-keys', 'tenants', 'forget');
 export const ADD_PIECE = loadScript('add-piece');
 export const KEEP_BLOB = loadScript('keep-blob');
 export const REMOVE_BLOB = loadScript('remove-blob');

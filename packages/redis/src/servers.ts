@@ -1,66 +1,79 @@
 /** Finds the server of a bucket: the single server, or in a Cluster the master of the bucket's slot. */
 import { invalidArgument } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
-import { type Argument, Connection, type Reply } from './connection.ts';
+import { Connection } from './connection.ts';
 import { replyCode } from './errors.ts';
 import type { Settings } from './options.ts';
+import type { Encoded } from './protocol/encode.ts';
+import type { Reply } from './protocol/replies.ts';
 
 /** A route to a bucket. */
 export interface Route {
   readonly connection: Connection;
-  send(args: Argument[]): Promise<Reply>;
+  send(command: Encoded): Promise<Reply>;
 }
 
 export interface Servers {
   /** Runs work on the route to a bucket. Retries only if the server replied that it executed nothing. */
   reach<T>(bucket: number, call: EngineCall, work: (route: Route) => Promise<T>): Promise<T>;
+  /** The connection for commands that only read, if a single server has all buckets, so that none is ever redirected. */
+  readonly reader: Connection | null;
+  /** Whether a command waits for its reply. */
+  isWaiting(): boolean;
   /** The known masters. */
   masters(): readonly Connection[];
   close(): void;
 }
 
 /**
- * Connections to a single server. While one batch is executed, another is prepared or its replies are read. On one
- * connection, client and server would wait for each other, because both would handle two batches together.
+ * The connection to a single server. Everything that callers do in one turn of the event loop is one write to its
+ * socket, and at most one flush of the server to its disk.
  */
-export const LANES = 2;
-
 export class SingleServer implements Servers {
-  readonly #routes: readonly Route[];
+  readonly #route: Route;
+  /**
+   * Reads use the connection of the writes. On one of their own they would not wait behind `WAIT`, but after a failover they
+   * could stay with the former master while writes go to the new one.
+   */
+  readonly reader: Connection;
 
-  private constructor(connections: readonly Connection[]) {
-    this.#routes = connections.map((connection) => ({ connection, send: (args) => connection.send(args) }));
+  private constructor(connection: Connection) {
+    this.#route = { connection, send: (command) => connection.sendEncoded(command) };
+    this.reader = connection;
   }
 
   static async open(settings: Settings): Promise<SingleServer> {
-    const connections = Array.from({ length: LANES }, () => new Connection(settings.nodes[0]!, settings));
+    const connection = new Connection(settings.nodes[0]!, settings);
     try {
-      await Promise.all(connections.map((connection) => connection.open()));
-      await refuseCluster(connections[0]!);
+      await connection.open();
+      await refuseCluster(connection);
     } catch (error) {
-      for (const connection of connections) connection.close();
+      connection.close();
       throw error;
     }
-    return new SingleServer(connections);
+    return new SingleServer(connection);
   }
 
-  async reach<T>(bucket: number, _call: EngineCall, work: (route: Route) => Promise<T>): Promise<T> {
-    const route = this.#routes[bucket % LANES]!;
+  async reach<T>(_bucket: number, _call: EngineCall, work: (route: Route) => Promise<T>): Promise<T> {
     try {
-      return await work(route);
+      return await work(this.#route);
     } catch (error) {
       // The master has become a replica, so its name may now resolve to another server.
-      if (replyCode(error) === 'READONLY') route.connection.renew();
+      if (replyCode(error) === 'READONLY') this.#route.connection.renew();
       throw error;
     }
+  }
+
+  isWaiting(): boolean {
+    return this.reader.waiting > 0;
   }
 
   masters(): readonly Connection[] {
-    return [this.#routes[0]!.connection];
+    return [this.#route.connection];
   }
 
   close(): void {
-    for (const { connection } of this.#routes) connection.close();
+    this.reader.close();
   }
 }
 

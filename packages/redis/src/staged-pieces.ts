@@ -10,7 +10,7 @@ import { ADD_PIECE } from './scripts.ts';
 /** How long the pieces of an interrupted upload are kept. */
 export const UPLOAD_LIVES_MS = 3_600_000;
 /** The maximum number of pieces of 256 KiB that one upload holds in memory. */
-const MOST_HELD = 4;
+const MAX_HELD = 4;
 
 export class StagedPieces {
   readonly #commands: Commands;
@@ -30,7 +30,7 @@ export class StagedPieces {
 
   async add(piece: Uint8Array, call: EngineCall): Promise<void> {
     this.#held.push(new Uint8Array(piece));
-    if (this.#held.length <= MOST_HELD && this.#sums.length === 0) return;
+    if (this.#held.length <= MAX_HELD && this.#sums.length === 0) return;
     const held = this.#held;
     this.#held = [];
     for (const it of held) await this.#store(it, call);

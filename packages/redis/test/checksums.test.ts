@@ -24,7 +24,7 @@ async function rawClient() {
 function hashOf(prefix: string): string {
   const layout = new Layout(prefix, BUCKETS);
   const name = { space: 'kv', tenantId: 'default', key: 'key' } as const;
-  return layout.record(layout.bucketOfRecord(name), name);
+  return layout.record(name);
 }
 
 describe.skipIf(WITHOUT_REDIS)('a record in Redis', () => {

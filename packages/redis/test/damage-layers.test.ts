@@ -31,7 +31,7 @@ it.skipIf(WITHOUT_REDIS).each(LAYERS)('damage of one %s affects nothing else', a
     await client.lSet(key!, 0, Buffer.from(BYTES.toString().replace('sick', 'sicK')));
   } else {
     const name = { space: SPACES[layer], tenantId: 'default', key: SICK };
-    const key = layout.record(layout.bucketOfRecord(name), name);
+    const key = layout.record(name);
     const fields = Object.entries((await client.hGetAll(key)) as unknown as Record<string, Buffer>);
     const [field, value] = fields.find(([, bytes]) => bytes.includes(FROM[layer]))!;
     await client.hSet(key, field, value.toString('latin1').replace(FROM[layer], TO[layer]));

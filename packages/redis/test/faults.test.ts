@@ -7,6 +7,7 @@ import { runEvent } from '../../../faults/run-event.ts';
 import { startOwnServer } from '../../../scripts/servers/index.ts';
 import type { RunningServer } from '../../../scripts/servers/start.ts';
 import { redisStore } from '../src/index.ts';
+import { Layout } from '../src/layout.ts';
 import { newPrefix, openStore, sharedServer, WITHOUT_REDIS } from './servers.ts';
 
 /** Returns the code of a call's error and how long it took. Fails the test if the call succeeds. */
@@ -190,6 +191,31 @@ describe.skipIf(WITHOUT_REDIS)('a server that refuses', () => {
       ...['fulfilled', 'rejected', 'fulfilled'],
     ]);
     expect((outcomes[1] as PromiseRejectedResult).reason).toMatchObject({ code: 'STORAGE_ERROR' });
+  });
+});
+
+describe.skipIf(WITHOUT_REDIS)('a damaged counter of revisions', () => {
+  it('fails the calls of its bucket, and no other bucket uses a revision twice', async () => {
+    const prefix = newPrefix();
+    const store = await openStore(sharedServer(), { prefix, buckets: 2 });
+    const layout = new Layout(prefix, 2);
+    const bucketOf = (key: string) => layout.bucketOfRecord({ space: 'kv', tenantId: 'default', key });
+    const keys = Array.from({ length: 20 }, (_, at) => `k${at}`);
+    const [sound, sick] = [keys.filter((key) => bucketOf(key) === 0), keys.filter((key) => bucketOf(key) === 1)];
+    const client = await openClient(sharedServer());
+    await client.set(layout.shared(1, 'revision'), 'damaged');
+    const setAll = async () => {
+      const outcomes = await Promise.allSettled(keys.map((key) => store.kv.setField(key, 'f', '1')));
+      return new Map(keys.map((key, at) => [key, outcomes[at]!]));
+    };
+    for (let round = 0; round < 3; round++) {
+      const outcomes = await setAll();
+      for (const key of sound) expect(outcomes.get(key)!.status).toBe('fulfilled');
+      for (const key of sick) expect(outcomes.get(key)).toMatchObject({ reason: { code: 'STORAGE_ERROR' } });
+    }
+    const revisions = await Promise.all(sound.map(async (key) => (await store.kv.get(key))!.revision));
+    expect(new Set(revisions).size).toBe(sound.length);
+    expect(await client.get(layout.shared(0, 'revision'))).toBe(String(3 * sound.length));
   });
 });
 

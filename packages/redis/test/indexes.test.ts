@@ -53,7 +53,7 @@ const damages: Record<string, (parts: Parts) => Promise<unknown>> = {
     return client.zRem(layout.names(layout.bucketOfRecord(memory), 'memory', 'default'), 'm.1');
   },
   'a record under the key of another': ({ client, layout }) => {
-    const key = layout.record(layout.bucketOfRecord(name), name);
+    const key = layout.record(name);
     return client.copy(key, `${key}!`);
   },
   'a tenant that no list names': ({ client, layout }) =>
@@ -91,6 +91,6 @@ it.skipIf(WITHOUT_REDIS)('a list reports a name without a record, and continues 
 it.skipIf(WITHOUT_REDIS)('a record that vanished before its expiry is refused, not treated as expired', async () => {
   const { store, client, layout } = await filled();
   const expiring = { ...name, key: 'k.14' };
-  await client.pExpireAt(layout.record(layout.bucketOfRecord(expiring), expiring), 1);
+  await client.pExpireAt(layout.record(expiring), 1);
   await expect(store.kv.get('k.14')).rejects.toMatchObject({ code: 'CORRUPT_VALUE', field: 'k.14' });
 });

@@ -44,7 +44,7 @@ async function damage(
   const layout = new Layout(at.prefix, DEFAULT_BUCKETS);
   const name = { space: 'kv', tenantId, key } as const;
   const client = await createClient({ url: at.url }).connect();
-  await client.hSet(layout.record(layout.bucketOfRecord(name), name), field, 'changed');
+  await client.hSet(layout.record(name), field, 'changed');
   client.destroy();
 }
 

@@ -30,7 +30,7 @@ describe('the layout', () => {
   const layout = new Layout('tidemark', 16);
   const keyOf = (tenantId: string, key: string) => {
     const name = { space: 'kv', tenantId, key } as const;
-    return layout.record(layout.bucketOfRecord(name), name);
+    return layout.record(name);
   };
 
   it('shows a job as the specification names it, after the bucket', () => {

@@ -49,19 +49,7 @@ interface Lossy {
 /** Engine calls that write. */
 const ENGINE_WRITES = new Set([
   ...['append', 'saveSnapshot', 'dropSnapshot', 'remove', 'restore', 'redact', 'release'],
-  ...[
-    'write',
-    'batch',
-    'stepIndex',
-    'claimFirst',
-    'save',
-    'claim',
-    'consume',
-    'settle',
-    'bury',
-    'delete',
-    'markTerminal',
-  ],
+  ...['write', 'batch', 'claimFirst', 'save', 'claim', 'consume', 'settle', 'bury', 'delete', 'markTerminal'],
   ...['refer', 'deleteRef', 'eraseRefs', 'sweep', 'erase', 'eraseTrace', 'eraseBindings', 'erasePauses'],
 ]);
 

@@ -18,9 +18,19 @@ export {
 export { type Chain, type ChainPlan, type ChainRows, planChain } from './records/chain.ts';
 export { settleRaces } from './records/races.ts';
 export { type FieldRow, gatherRecords, storedRecord } from './records/rows.ts';
+export type { Seen } from './records/seen.ts';
 export type { AloneRecords, SharedRecords } from './records/shared.ts';
-export { idOf, type MadeChange, needsFields, type RecordRow, seenRows } from './records/step.ts';
-export { fieldSum, recordStart } from './records/sums.ts';
+export {
+  changedBy,
+  idOf,
+  type MadeChange,
+  needsFields,
+  type RecordRow,
+  requestsColumn,
+  requestsIn,
+  seenRows,
+} from './records/step.ts';
+export { fieldSum, recordStart, recordSum } from './records/sums.ts';
 export { type SqlRecords, sqlRecords } from './records.ts';
 export type { SqlRunDatabase, SqlRunTransaction } from './runs/database.ts';
 export { type RedactionOutcome, type RunDialect, SqlRuns } from './runs/engine.ts';

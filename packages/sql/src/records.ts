@@ -149,7 +149,8 @@ class RecordTables implements SqlRecords {
   readonly #db: SqlDatabase;
   readonly #signals: Pick<SqlSignals, 'wait'>;
   readonly #shared: SharedRecords | undefined;
-  readonly stepIndex: Records['stepIndex'];
+  readonly claimFirst: Records['claimFirst'];
+  readonly awaitClaims: Records['awaitClaims'];
   readonly #watchers = new Set<RecordWatcher>();
 
   constructor(db: SqlDatabase, signals: Pick<SqlSignals, 'wait'>, share?: (alone: AloneRecords) => SharedRecords) {
@@ -159,7 +160,8 @@ class RecordTables implements SqlRecords {
       write: async (write, call) => (await this.batch([write], call))[0]!,
       report: (changes) => this.#report(changes),
     });
-    this.stepIndex = this.#shared?.stepIndex.bind(this.#shared);
+    this.claimFirst = this.#shared?.claimFirst.bind(this.#shared);
+    this.awaitClaims = this.#shared?.awaitClaims.bind(this.#shared);
   }
 
   async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {

@@ -138,7 +138,7 @@ export const HOSTILE_IDS: readonly string[] = [
 ];
 
 /** The longest id, in one-byte and in four-byte characters. */
-export const LONGEST_IDS: readonly string[] = ['x'.repeat(512), '🌊'.repeat(128), `${'é'.repeat(255)}xx`];
+export const MAX_IDS: readonly string[] = ['x'.repeat(512), '🌊'.repeat(128), `${'é'.repeat(255)}xx`];
 
 /** Values that are not valid ids. */
 export const INVALID_IDS: readonly [name: string, value: unknown][] = [

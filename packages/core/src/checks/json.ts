@@ -14,7 +14,7 @@ export const RESERVED_MEMBER = '$tidemark';
 /** Returns the JSON text of a value. Throws `INVALID_PAYLOAD` or `PAYLOAD_TOO_LARGE` with the path of the problem. */
 export function encodeJson(value: unknown, field: string, maxBytes: number): string {
   const walk: Walk = { left: maxBytes, field, maxBytes };
-  checkJson(value, field, 1, walk);
+  checkJson(value, { key: field, of: null }, 1, walk);
   const text = JSON.stringify(value);
   if (text.length > maxBytes || (text.length * 3 > maxBytes && byteLength(text) > maxBytes)) {
     throw tooLarge(field, maxBytes);
@@ -62,7 +62,11 @@ interface Walk {
   maxBytes: number;
 }
 
-function checkJson(value: unknown, path: string, depth: number, walk: Walk): void {
+/**
+ * Checks a value and everything in it. The path is a list of keys from the inside out, which is joined only for an error:
+ * joining it for every member took longer than the check.
+ */
+function checkJson(value: unknown, path: Path, depth: number, walk: Walk): void {
   if (--walk.left < 0) throw tooLarge(walk.field, walk.maxBytes);
   switch (typeof value) {
     case 'string':
@@ -70,26 +74,47 @@ function checkJson(value: unknown, path: string, depth: number, walk: Walk): voi
       return;
     case 'number':
       if (Number.isFinite(value)) return;
-      throw invalidPayload(path, 'a finite number', value);
+      throw invalidPayload(textOf(path), 'a finite number', value);
     case 'object':
       if (value === null) return;
       if (depth > MAX_JSON_DEPTH) {
         throw invalidPayload(walk.field, `nested at most ${MAX_JSON_DEPTH} levels deep and free of cycles`);
       }
       if (Array.isArray(value)) {
-        for (let index = 0; index < value.length; index++)
-          checkJson(value[index], `${path}[${index}]`, depth + 1, walk);
+        const item: Path = { key: 0, of: path };
+        for (let index = 0; index < value.length; index++) {
+          item.key = index;
+          checkJson(value[index], item, depth + 1, walk);
+        }
         return;
       }
-      if (!isPlainObject(value)) throw invalidPayload(path, 'plain JSON, not a class instance', value);
-      for (const key of Object.keys(value)) {
-        const member = value[key];
-        if (member !== undefined) checkJson(member, `${path}.${key}`, depth + 1, walk);
-      }
+      if (!isPlainObject(value)) throw invalidPayload(textOf(path), 'plain JSON, not a class instance', value);
+      checkMembers(value, path, depth, walk);
       return;
     default:
-      throw invalidPayload(path, 'a JSON value', value);
+      throw invalidPayload(textOf(path), 'a JSON value', value);
   }
+}
+
+function checkMembers(value: Record<string, unknown>, path: Path, depth: number, walk: Walk): void {
+  const place: Path = { key: '', of: path };
+  for (const key of Object.keys(value)) {
+    const member = value[key];
+    if (member === undefined) continue;
+    place.key = key;
+    checkJson(member, place, depth + 1, walk);
+  }
+}
+
+/** Where a value is: its key, an index for items of arrays, and where the value around it is. */
+interface Path {
+  key: string | number;
+  of: Path | null;
+}
+
+function textOf({ key, of }: Path): string {
+  if (of === null) return String(key);
+  return typeof key === 'number' ? `${textOf(of)}[${key}]` : `${textOf(of)}.${key}`;
 }
 
 export function tooLarge(field: string, maxBytes: number): TidemarkError {

@@ -83,6 +83,11 @@ export interface RecordWrite {
   answersBatch?: true;
   /** The caller does not need the fields: the outcome's record may omit them. */
   brief?: boolean;
+  /**
+   * The record as the caller saw it last. If the step finds this revision, the engine may compute the outcome's record
+   * from it instead of reading the fields.
+   */
+  known?: StoredRecord;
 }
 
 /** The outcome of a step. */
@@ -120,23 +125,6 @@ export interface IndexRange {
   to: string;
   after?: { place: string; key: string };
   limit: number;
-}
-
-/** Records to find by their index keys, and the writes on them. */
-export interface IndexStep {
-  /** Read in one step. Expired records count towards the limit of a range, but are not returned. */
-  ranges: readonly IndexRange[];
-  /**
-   * Returns the writes, at most as many as the limit of the last range. Each write is for a different record of that
-   * range, and is applied only if the record has not changed since it was found.
-   */
-  decide(found: IndexStepFound): readonly RecordWrite[];
-}
-
-export interface IndexStepFound {
-  /** The records of each range, with the number of index keys that were read. */
-  ranges: readonly { records: readonly IndexedRecord[]; read: number }[];
-  now: number;
 }
 
 /** Claims of jobs that the engine performs without the caller, who learns only afterwards which jobs they got. */
@@ -210,17 +198,16 @@ export interface Records {
    */
   scanIndex(tenantId: string, range: IndexRange, call: EngineCall): Promise<IndexedRecord[]>;
   /**
-   * Finds records by their index keys and writes some of them. Returns one outcome per write. A write that lost a race
-   * with another writer is not applied. Only for engines on which this takes fewer round trips than `scanIndex` and
-   * `write`.
-   */
-  stepIndex?(tenantId: string, step: IndexStep, call: EngineCall): Promise<RecordOutcome[]>;
-  /**
    * Finds records by their index keys and writes the first of them, all in one round trip. Keeps the errors of different
    * writes apart. A record whose checksum turns out to be wrong is written, and returned as `damaged`. Only for engines
    * whose server can run such a step.
    */
   claimFirst?(tenantId: string, step: FirstClaims, call: EngineCall): Promise<FirstClaimed>;
+  /**
+   * Waits for the claims of a type that `claimFirst` has begun. Later ones find every `unless` record that was stored
+   * before. Only for engines on which `claimFirst` may read before it writes.
+   */
+  awaitClaims?(tenantId: string, taskType: string, call: EngineCall): Promise<void>;
   /** Returns the engine's clock, by which records expire and leases are measured. */
   now(call: EngineCall): Promise<number>;
   /** Yields changes under a prefix, starting now, until the signal aborts. */

@@ -5,7 +5,7 @@ import { TidemarkError } from '../contracts/errors.ts';
 import type { Store } from '../contracts/store.ts';
 import type { WriteOf } from '../contracts/writes.ts';
 import type { EngineCall } from '../engine/call.ts';
-import type { IndexStep, RecordOutcome, Records, RecordWrite } from '../engine/records.ts';
+import type { RecordOutcome, Records, RecordWrite } from '../engine/records.ts';
 import { memoryRecords } from '../memory/records.ts';
 import { assembleStore } from '../store.ts';
 import { StoreContext } from '../tools/context.ts';
@@ -18,23 +18,6 @@ let store: Store;
 /** Intercepts the store's writes to its records. */
 let write: (write: RecordWrite, call: EngineCall) => Promise<RecordOutcome>;
 let batch: Records['batch'];
-/** Whether the engine finds and claims jobs in one step. */
-let sharesSteps = false;
-
-const ENGINES = [
-  ['steps of each claim', false],
-  ['shared steps', true],
-] as const;
-
-async function stepIndex(tenantId: string, step: IndexStep, call: EngineCall): Promise<RecordOutcome[]> {
-  const ranges = [];
-  for (const range of step.ranges) {
-    const found = await records.scanIndex(tenantId, range, call);
-    ranges.push({ records: found, read: found.length });
-  }
-  const writes = step.decide({ ranges, now: await records.now(call) });
-  return Promise.all(writes.map((it) => write(it, call)));
-}
 
 beforeEach(() => {
   const context = new StoreContext();
@@ -45,7 +28,6 @@ beforeEach(() => {
     get: (target, name) => {
       if (name === 'write') return (it: RecordWrite, call: EngineCall) => write(it, call);
       if (name === 'batch') return (writes: RecordWrite[], call: EngineCall) => batch(writes, call);
-      if (name === 'stepIndex') return sharesSteps ? stepIndex : undefined;
       if (name === 'claimFirst') return undefined;
       return (Reflect.get(target, name) as () => unknown).bind(target);
     },
@@ -63,7 +45,6 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  sharesSteps = false;
   await store.close();
 });
 
@@ -71,11 +52,7 @@ async function enqueue(count: number): Promise<void> {
   for (let n = 0; n < count; n++) await store.jobs.enqueue({ taskType: TYPE, taskId: `job-${n}` });
 }
 
-describe.each(ENGINES)('a claim whose reply is lost (GEN-8), on an engine with %s', (_, shares) => {
-  beforeEach(() => {
-    sharesSteps = shares;
-  });
-
+describe('a claim whose reply is lost (GEN-8)', () => {
   it('carries the claim of the job it tried, and a replay settles it', async () => {
     await enqueue(3);
     write = async (it, call) => {
@@ -146,11 +123,7 @@ describe.each(ENGINES)('a claim whose reply is lost (GEN-8), on an engine with %
   });
 });
 
-describe.each(ENGINES)('claimers of one process, on an engine with %s', (_, shares) => {
-  beforeEach(() => {
-    sharesSteps = shares;
-  });
-
+describe('claimers of one process', () => {
   it('do not try the same job, even through different views', async () => {
     await enqueue(50);
     const tries: string[] = [];
@@ -195,11 +168,7 @@ describe('a store without kv', () => {
   });
 });
 
-describe.each(ENGINES)('claimers that have lost several races, on an engine with %s', (_, shares) => {
-  beforeEach(() => {
-    sharesSteps = shares;
-  });
-
+describe('claimers that have lost several races', () => {
   it('choose among jobs of the same priority, and never claim a lower priority first', async () => {
     for (let n = 0; n < 12; n++) {
       await store.jobs.enqueue({ taskType: TYPE, taskId: `low-${n}`, priority: 1 });
@@ -214,11 +183,7 @@ describe.each(ENGINES)('claimers that have lost several races, on an engine with
   });
 });
 
-describe.each(ENGINES)('a claimer that loses every race, on an engine with %s', (_, shares) => {
-  beforeEach(() => {
-    sharesSteps = shares;
-  });
-
+describe('a claimer that loses every race', () => {
   /** One more than the widest spread with its spare jobs, so that every scan is full. */
   const MANY = 40;
   const ROUNDS = 100;

@@ -2,6 +2,8 @@
  * Claims a given job, or the next job of a type in order of priority and age. The engine's conditional write ensures
  * that only one claimer succeeds. Claimers of one process coordinate beforehand, so that they do not try the same job.
  */
+
+import { isTidemarkError } from '../contracts/errors.ts';
 import type { JobRef } from '../contracts/jobs.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { IndexedRecord, RecordOutcome, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
@@ -29,6 +31,8 @@ import { isHeld, JOB_MOVES, mayMove } from './states.ts';
 /** How many ready jobs to read beyond those needed. */
 const SPARE = 4;
 const MAX_CANDIDATES = 1_000;
+/** Begins the ids of new claims on engines that choose the job themselves. */
+const CHOSEN_BY_ENGINE = 'first-';
 /** How many due delayed jobs one scan releases. */
 const RELEASED_AT_ONCE = 100;
 const MAX_ROUNDS = 100;
@@ -82,6 +86,11 @@ export class Claimer {
     this.#expired = new ExpiredLeases(records, tenantId);
   }
 
+  /** Returns the id of a new claim, which shows a retry whether the engine may still choose a job for it. */
+  newClaimId(uuid: string): string {
+    return this.#records.claimFirst ? `${CHOSEN_BY_ENGINE}${uuid}` : uuid;
+  }
+
   /**
    * Claims this job if it is ready or due, or if its lease has ended and the claim takes expired ones. On a retry,
    * returns the job that the claim holds, in its current state.
@@ -118,13 +127,11 @@ export class Claimer {
     call: EngineCall,
     onTry: (job: JobRef) => void,
   ): Promise<Taken | null> {
-    const { stepIndex, claimFirst } = this.#records;
-    if (stepIndex || claimFirst) {
-      const writeFor = (candidate: IndexedRecord) =>
-        this.#taking(candidate.key, by, wayToTake(candidate.key, candidate, by));
-      const claim = { tenantId: this.#tenantId, taskType, claimId: by.claimId };
-      const indexed = { ...claimed(by), requestId: claimRequest(by), unless: closedName(claim) };
-      const outcome = await this.#joint(taskType).claim({ call, claimId: by.claimId, writeFor, indexed, onTry });
+    if (this.#records.claimFirst) {
+      const { claimId } = by;
+      const unless = closedName({ tenantId: this.#tenantId, taskType, claimId });
+      const write = { ...claimed(by), requestId: claimRequest(by), unless };
+      const outcome = await this.#joint(taskType).claim({ call, claimId, write });
       if (typeof outcome !== 'string') return outcome;
       if (outcome === 'none' && !by.takeExpired) return null;
     }
@@ -148,7 +155,7 @@ export class Claimer {
   async #takeOnce(claim: IntendedClaim, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const { taskType, claimId } = claim;
     const read = () => readIntent(this.#records, claim, call);
-    if (this.#records.claimFirst) await closeClaim(this.#records, claim, call);
+    if (claimId.startsWith(CHOSEN_BY_ENGINE)) await closeClaim(this.#records, claim, call);
     const [held, found] = await Promise.all([this.#findHeld(taskType, claimId, call), read()]);
     if (held) return held;
     let intent = found;
@@ -249,7 +256,8 @@ export class Claimer {
       group.taking.add(key);
       try {
         refuseIfOver(call);
-        const outcome = await take(candidate, { taskType: job.taskType, taskId: job.taskId });
+        const outcome = await take(candidate, { taskType: job.taskType, taskId: job.taskId }).catch(ofDamaged);
+        if (outcome === 'damaged') continue;
         if (!outcome) {
           candidates.unshift(candidate);
           return undefined;
@@ -306,14 +314,10 @@ export class Claimer {
     const id = `${this.#tenantId}\0${taskType}`;
     const known = this.#shared.joint.get(id);
     if (known) return known;
-    const group = this.#groupOf(taskType);
     const joint = new JointClaims({
       records: this.#records,
       tenantId: this.#tenantId,
       taskType,
-      choose: (candidates) => this.#choose(candidates, group.spread),
-      spread: () => group.spread,
-      settled: (isWon) => noteRace(group, isWon),
       releaseDue: (call) => this.#releaseDue(taskType, call),
     });
     this.#shared.joint.set(id, joint);
@@ -370,6 +374,12 @@ function wayToTake(key: string, seen: StoredRecord, by: ClaimRequest): Way {
 function pendingSince(runAt: Uint8Array | null): RecordWrite['expect'] {
   const [state] = JOB_MOVES.claim.from;
   return { fields: new Map([...fieldsOf({ state }), ['run_at', runAt] as const]) };
+}
+
+/** A scan shows only damage to fields. A job that turns out to be damaged when it is written must not stop the others. */
+function ofDamaged(error: unknown): 'damaged' {
+  if (isTidemarkError(error, 'CORRUPT_VALUE')) return 'damaged';
+  throw error;
 }
 
 /** Returns the priority part of a `ready` index key. */

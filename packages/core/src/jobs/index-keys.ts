@@ -21,7 +21,8 @@ const STATES: ReadonlySet<string> = new Set(JOB_STATES);
 const HELD: ReadonlySet<string> = new Set(HELD_STATES);
 /** Times that fit the index. Anything else counts as absent. */
 const TIME = /^(0|[1-9][0-9]{0,14})$/;
-const WHOLE = /^(0|[1-9][0-9]{0,15})$/;
+const COUNT_DIGITS = 16;
+const ZERO = 48;
 const PRIORITY = /^-?(0|[1-9][0-9]{0,3})$/;
 /** A priority is from −1000 to 1000. The highest has the lowest rank. */
 const MIDDLE_RANK = 5000;
@@ -62,14 +63,24 @@ export function padded(time: number | string): string {
 
 /** Returns a field as a time, or `null` when it is not a valid time. */
 export function timeOf(fields: Fields, field: string): number | null {
-  const text = textOf(fields, field);
-  return TIME.test(text) ? Number(text) : null;
+  return wholeOf(fields.get(field), TIME_DIGITS);
 }
 
 /** Returns a field as a count (a safe integer from 0), or `null` when it is not one. */
 export function countOf(fields: Fields, field: string): number | null {
-  const text = textOf(fields, field);
-  return WHOLE.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null;
+  return wholeOf(fields.get(field), COUNT_DIGITS);
+}
+
+/** Reads a whole number without leading zeros from its digits, which costs less than to decode their text. */
+function wholeOf(bytes: Uint8Array | undefined, most: number): number | null {
+  if (bytes === undefined || bytes.length === 0 || bytes.length > most) return null;
+  if (bytes.length > 1 && bytes[0] === ZERO) return null;
+  let number = 0;
+  for (const byte of bytes) {
+    if (byte < ZERO || byte > ZERO + 9) return null;
+    number = number * 10 + (byte - ZERO);
+  }
+  return Number.isSafeInteger(number) ? number : null;
 }
 
 /** Returns the job's priority, or 0 when it is missing or not an integer. */

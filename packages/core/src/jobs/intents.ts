@@ -31,8 +31,9 @@ export interface IntendedClaim {
  */
 export async function closeClaim(records: Records, claim: IntendedClaim, call: EngineCall): Promise<void> {
   const name = closedName(claim);
-  const set = fieldsOf({ closed: 'true' });
-  await records.write({ name, mode: 'merge', expect: { exists: false }, set, ttlMs: INTENT_KEPT_MS }, call);
+  const set = fieldsOf({ answer: 'closed' });
+  await records.write({ name, mode: 'replace', expect: { exists: false }, set, ttlMs: INTENT_KEPT_MS }, call);
+  await records.awaitClaims?.(claim.tenantId, claim.taskType, call);
 }
 
 /** The record that `closeClaim` writes. */

@@ -1,28 +1,16 @@
 /**
  * Claims of one process for one type of one tenant that share a step of the engine: it finds the first ready jobs and
- * claims one for each caller. Only for engines with `stepIndex` or `claimFirst`.
+ * claims one for each caller. Only for engines with `claimFirst`.
  */
-import type { JobRef } from '../contracts/jobs.ts';
 import type { EngineCall } from '../engine/call.ts';
-import type {
-  FirstClaim,
-  IndexedRecord,
-  IndexStepFound,
-  Records,
-  RecordWrite,
-  ScannedRecord,
-  StoredRecord,
-} from '../engine/records.ts';
+import type { FirstClaim, Records, ScannedRecord, StoredRecord } from '../engine/records.ts';
 import { overloaded, refuseIfOver } from '../tools/contention.ts';
 import { GroupCommit } from '../tools/group-commit.ts';
 import { fieldsOf } from '../tools/record-fields.ts';
-import { indexKeysOf, indexRange, timeOf } from './index-keys.ts';
+import { indexRange } from './index-keys.ts';
 import { givenBack } from './moves.ts';
-import { jobOf } from './record.ts';
 import { JOB_MOVES } from './states.ts';
 
-/** How many ready jobs to read beyond those needed, because the first index keys may no longer have a job. */
-const SPARE = 2;
 const MAX_CLAIMS = 100;
 const MAX_ROUNDS = 100;
 
@@ -30,12 +18,8 @@ const MAX_ROUNDS = 100;
 export interface JointClaim {
   call: EngineCall;
   claimId: string;
-  /** Returns the write that claims a job. For `stepIndex`. */
-  writeFor(candidate: IndexedRecord): RecordWrite;
-  /** The write that claims the job that the engine chooses. For `claimFirst`. */
-  indexed: FirstClaim;
-  /** Called before each attempt to claim a job that is known beforehand. */
-  onTry(job: JobRef): void;
+  /** The write that claims the job that the engine chooses. */
+  write: FirstClaim;
 }
 
 /** A claimed record; `none` if no job is ready; `search` if the jobs must be searched in pages. */
@@ -45,12 +29,6 @@ export interface JointSettings {
   records: Records;
   tenantId: string;
   taskType: string;
-  /** Removes a candidate to try next. Processes that compete choose differently. */
-  choose(candidates: IndexedRecord[]): IndexedRecord;
-  /** How many of the first ready jobs to choose among. */
-  spread(): number;
-  /** Called with whether a claim won or lost a race against another process. */
-  settled(isWon: boolean): void;
   /** Makes due delayed jobs ready. */
   releaseDue(call: EngineCall): Promise<void>;
 }
@@ -82,11 +60,7 @@ export class JointClaims {
       const waiting = attempts.filter(({ outcome }) => outcome === undefined);
       if (waiting.length === 0) break;
       try {
-        const { records } = this.#settings;
-        const isDue = records.claimFirst
-          ? await this.#letEngineChoose(waiting, isReleased)
-          : await this.#tryRound(waiting, isReleased);
-        if (!isDue) continue;
+        if (!(await this.#letEngineChoose(waiting, isReleased))) continue;
         isReleased = true;
         await this.#settings.releaseDue(this.#sharedCall(waiting));
       } catch (error) {
@@ -97,47 +71,6 @@ export class JointClaims {
   }
 
   /** Claims jobs for the attempts that wait. Returns whether delayed jobs must be released first. */
-  async #tryRound(waiting: readonly Attempt[], isReleased: boolean): Promise<boolean> {
-    const { records, tenantId, taskType, spread, settled } = this.#settings;
-    const limit = Math.max(waiting.length, spread()) + SPARE;
-    const ranges = [
-      { ...indexRange('delayed', taskType), limit: 1 },
-      { ...indexRange('ready', taskType), limit },
-    ];
-    let isDue = false;
-    let isCut = false;
-    const tried: { attempt: Attempt; key: string }[] = [];
-    const decide = (found: IndexStepFound): RecordWrite[] => {
-      isDue = !isReleased && hasDue(found);
-      const [, ready] = found.ranges;
-      isCut = ready!.read === limit;
-      if (isDue) return [];
-      const candidates = ready!.records.filter(isCandidate);
-      const writes: RecordWrite[] = [];
-      for (const attempt of waiting) {
-        if (candidates.length === 0) break;
-        const candidate = this.#settings.choose(candidates);
-        const job = jobOf(candidate.key, candidate)!;
-        attempt.claim.onTry({ taskType: job.taskType, taskId: job.taskId });
-        tried.push({ attempt, key: candidate.key });
-        writes.push(attempt.claim.writeFor(candidate));
-      }
-      return writes;
-    };
-    const outcomes = await records.stepIndex!(tenantId, { ranges, decide }, this.#sharedCall(waiting));
-    if (isDue) return true;
-    for (const [at, { attempt, key }] of tried.entries()) {
-      const { applied, record } = outcomes[at]!;
-      settled(applied);
-      if (applied && record) attempt.outcome = { key, record };
-    }
-    // The others found no job: there is none, or the first index keys belong to damaged or expired records.
-    if (tried.length < waiting.length)
-      for (const attempt of waiting.slice(tried.length)) attempt.outcome = isCut ? 'search' : 'none';
-    return false;
-  }
-
-  /** Like `#tryRound`, in one round trip. */
   async #letEngineChoose(waiting: readonly Attempt[], isReleased: boolean): Promise<boolean> {
     const { records, tenantId, taskType } = this.#settings;
     const [state] = JOB_MOVES.claim.from;
@@ -145,7 +78,7 @@ export class JointClaims {
       taskType,
       due: isReleased ? null : indexRange('delayed', taskType),
       ready: { ...indexRange('ready', taskType), state },
-      writes: waiting.map(({ claim }) => claim.indexed),
+      writes: waiting.map(({ claim }) => claim.write),
     };
     const found = await records.claimFirst!(tenantId, step, this.#sharedCall(waiting));
     if (found.isDue) return true;
@@ -191,17 +124,4 @@ function refuseOver(attempt: Attempt): void {
   } catch (error) {
     attempt.outcome ??= error as Error;
   }
-}
-
-/** Whether the first delayed job is due, or cannot be read, so that the delayed jobs must be searched. */
-function hasDue({ ranges: [delayed], now }: IndexStepFound): boolean {
-  if (delayed!.read === 0) return false;
-  const [first] = delayed!.records;
-  const runAt = first && isCandidate(first) ? timeOf(first.fields, 'run_at') : null;
-  return runAt === null || runAt <= now;
-}
-
-/** Skips damaged jobs and records that are not jobs. */
-function isCandidate(row: IndexedRecord): boolean {
-  return !row.damaged && jobOf(row.key, row) !== null && indexKeysOf(row.key, row.fields).includes(row.place);
 }

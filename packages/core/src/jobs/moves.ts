@@ -42,7 +42,7 @@ export function advanced(step: { currentStep: number; stepCount?: number }, leas
 export function completed(claimId: string, resultRef: string | null, ttlMs: number | null): Move {
   const values: Values = { ended_by: claimId, error: null };
   if (resultRef !== null) values.result_ref = resultRef;
-  return move('complete', values, {}, ttlMs);
+  return move('complete', values, undefined, ttlMs);
 }
 
 /** A worker returns the job for a retry. */
@@ -58,11 +58,11 @@ export function parked(claimId: string, when: ParkTime): Move {
 
 /** A worker fails the job permanently. */
 export function failed(claimId: string, error: string, ttlMs: number | null): Move {
-  return move('fail', { ended_by: claimId, error }, {}, ttlMs);
+  return move('fail', { ended_by: claimId, error }, undefined, ttlMs);
 }
 
 export function cancelled(ttlMs: number | null): Move {
-  return move('cancel', { run_at: null }, {}, ttlMs);
+  return move('cancel', { run_at: null }, undefined, ttlMs);
 }
 
 export function requeued(delayMs: number | null): Move {
@@ -109,8 +109,16 @@ function ready(name: JobMoveName, values: Values, delayMs: number | null): Move 
   return move(name, { worker: null, run_at: null, ...values }, stamps, NO_TTL);
 }
 
-function move(name: JobMoveName, values: Values, stamps: Record<string, number> = {}, ttlMs?: number | null): Move {
+function move(name: JobMoveName, values: Values, stamps?: Record<string, number>, ttlMs?: number | null): Move {
   const state = targetOf(name);
   const moved = state === undefined ? values : { state, ...(isHeld(state) ? {} : NO_CLAIM), ...values };
-  return { set: fieldsOf(moved), stamps: new Map(Object.entries({ updated_at: 0, ...stamps })), ttlMs };
+  return { set: fieldsOf(moved), stamps: stamps ? stampsOf(stamps) : ONLY_UPDATED, ttlMs };
+}
+
+const ONLY_UPDATED: ReadonlyMap<string, number> = new Map([['updated_at', 0]]);
+
+function stampsOf(stamps: Record<string, number>): Map<string, number> {
+  const all = new Map(ONLY_UPDATED);
+  for (const field in stamps) all.set(field, stamps[field]!);
+  return all;
 }

@@ -63,6 +63,9 @@ import { claimLost, JOB_MOVES, mayMove } from './states.ts';
 import { findOverdue, type RequestFields, recoverJob } from './sweeps.ts';
 import { checkParkTime } from './times.ts';
 
+/** The records of claimed jobs as this process saw them last, so that an engine need not read them again. */
+const lastSeen = new WeakMap<JobClaim, StoredRecord>();
+
 export class Jobs implements JobStore {
   readonly #context: StoreContext;
   readonly #records: Records;
@@ -104,7 +107,7 @@ export class Jobs implements JobStore {
     const by = {
       worker: checkId(worker, 'worker'),
       leaseMs: checkOptionalDuration(lease, 'lease', DEFAULT_LEASE_MS),
-      claimId: claimId === undefined ? this.#context.uuid() : checkClaimId(claimId),
+      claimId: claimId === undefined ? this.#claimer.newClaimId(this.#context.uuid()) : checkClaimId(claimId),
       isNew: claimId === undefined,
       takeExpired: checkOptionalBoolean(takeExpired, 'takeExpired'),
     };
@@ -125,7 +128,7 @@ export class Jobs implements JobStore {
     const held = checkClaim(claim);
     const leaseMs = checkOptionalDuration(options?.lease, 'lease', held.leaseMs);
     const retry = this.#context.writeOf('jobs', 'heartbeat', [claim, options]);
-    return this.#moveHeld(held, renewed(leaseMs), options, retry);
+    return this.#moveHeld(claim, held, renewed(leaseMs), options, retry);
   }
 
   async progress(
@@ -137,7 +140,7 @@ export class Jobs implements JobStore {
     const reached = checkStep(step);
     const leaseMs = checkOptionalDuration(options?.lease, 'lease', held.leaseMs);
     const retry = this.#context.writeOf('jobs', 'progress', [claim, step, options]);
-    return this.#moveHeld(held, advanced(reached, leaseMs), options, retry);
+    return this.#moveHeld(claim, held, advanced(reached, leaseMs), options, retry);
   }
 
   async complete(
@@ -152,7 +155,7 @@ export class Jobs implements JobStore {
     const retry = this.#context.writeOf('jobs', 'complete', [claim, result, options]);
     const wasDone = (record: StoredRecord) =>
       textField(record, 'ended_by') === held.claimId && stateOf(record) === 'completed';
-    return this.#moveHeld(held, move, options, retry, wasDone);
+    return this.#moveHeld(claim, held, move, options, retry, wasDone);
   }
 
   async fail(
@@ -190,7 +193,7 @@ export class Jobs implements JobStore {
     const move = parked(held.claimId, checkParkTime(when));
     const retry = this.#context.writeOf('jobs', 'park', [claim, when, options]);
     const wasDone = (record: StoredRecord) => textField(record, 'parked_by') === held.claimId;
-    return this.#moveHeld(held, move, options, retry, wasDone);
+    return this.#moveHeld(claim, held, move, options, retry, wasDone);
   }
 
   async wake(job: JobRef, options?: JobRequest): Promise<Job | null> {
@@ -309,7 +312,8 @@ export class Jobs implements JobStore {
   }
 
   /** Performs a worker's move, conditional only on its claim. `wasDone` recognises a move that was already made. */
-  async #moveHeld(
+  #moveHeld(
+    claim: JobClaim,
     held: JobRef & { claimId: string },
     move: Move,
     options: CallOptions | undefined,
@@ -318,12 +322,14 @@ export class Jobs implements JobStore {
   ): Promise<Job> {
     const name = jobName(this.#tenantId, held);
     const expect = { fields: fieldsOf({ claim_id: held.claimId }) };
-    const { applied, record } = await this.#context.write(options, retry, (call) =>
-      this.#records.write({ name, mode: 'merge', expect, ...move }, call),
-    );
-    const job = jobOf(name.key, record);
-    if (job && record && (applied || wasDone(record))) return job;
-    throw claimLost(job?.state ?? null);
+    const known = lastSeen.get(claim);
+    const write = (call: EngineCall) => this.#records.write({ name, mode: 'merge', expect, known, ...move }, call);
+    return this.#context.write(options, retry, write, ({ applied, record }) => {
+      const job = jobOf(name.key, record);
+      if (!job || !record || !(applied || wasDone(record))) throw claimLost(job?.state ?? null);
+      lastSeen.set(claim, record);
+      return job;
+    });
   }
 
   /** Performs a conditional move and returns the job, or `null` when the condition did not hold. */
@@ -357,7 +363,10 @@ export class Jobs implements JobStore {
 
 function claimedJob({ key, record }: Taken, by: ClaimRequest): ClaimedJob | null {
   const job = jobOf(key, record);
-  return job && { taskType: job.taskType, taskId: job.taskId, claimId: by.claimId, lease: by.leaseMs, job };
+  if (!job) return null;
+  const claim = { taskType: job.taskType, taskId: job.taskId, claimId: by.claimId, lease: by.leaseMs, job };
+  lastSeen.set(claim, record);
+  return claim;
 }
 
 /** Returns the time to live of an ended job's record; `null` keeps it. */

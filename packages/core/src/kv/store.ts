@@ -21,6 +21,7 @@ import type {
   KvDeletePrefixOptions,
   KvEntry,
   KvOperation,
+  KvRecord,
   KvScanOptions,
   KvScanPageOptions,
   KvSealing,
@@ -71,12 +72,12 @@ export class Kv implements KvStore {
     this.#canBatch = canBatch;
   }
 
-  async get(key: string, options?: CallOptions) {
-    const names = [this.#name(key)];
-    return this.#context.read(options, async (call) => {
-      const [record] = await this.#records.get(names, call);
-      return record ? this.#sealing.record(key, record) : null;
-    });
+  get(key: string, options?: CallOptions): Promise<KvRecord | null> {
+    return this.#context.read(
+      options,
+      (call) => this.#records.get([this.#name(key)], call),
+      ([record]) => (record ? this.#sealing.record(key, record) : null),
+    );
   }
 
   async getMany(keys: readonly string[], options?: CallOptions) {
@@ -110,23 +111,31 @@ export class Kv implements KvStore {
     return (await this.#write(write, options, this.#context.writeOf('kv', 'delete', [key, options]))).existed;
   }
 
-  async getField(key: string, field: string, options?: CallOptions): Promise<Uint8Array | null> {
-    checkId(field, 'field');
-    const name = this.#name(key);
-    const bytes = await this.#context.read(options, (call) => this.#records.getField(name, field, call));
-    return bytes && this.#sealing.open(key, field, bytes);
+  getField(key: string, field: string, options?: CallOptions): Promise<Uint8Array | null> {
+    return this.#context.read(
+      options,
+      (call) => this.#records.getField(this.#name(key), checkId(field, 'field'), call),
+      (bytes) => bytes && this.#sealing.open(key, field, bytes),
+    );
   }
 
-  async setField(
+  setField(
     key: string,
     field: string,
     value: KvValue,
     options?: KvWriteOptions & { ifExists?: boolean; sealed?: boolean },
   ): Promise<KvWriteResult> {
-    const set = new Map([[checkId(field, 'field'), encodeValue(value, 'value', this.#context.limits.fieldBytes)]]);
-    checkOptionalBoolean(options?.sealed, 'sealed');
-    const retry = this.#context.writeOf('kv', 'setField', [key, field, value, options]);
-    return resultOf(await this.#write(this.#merge(key, set, options), options, retry));
+    const write = (): RecordWrite => {
+      const set = new Map([[checkId(field, 'field'), encodeValue(value, 'value', this.#context.limits.fieldBytes)]]);
+      checkOptionalBoolean(options?.sealed, 'sealed');
+      return this.#merge(key, set, options);
+    };
+    return this.#perform(
+      write,
+      options,
+      this.#context.writeOf('kv', 'setField', [key, field, value, options]),
+      resultOf,
+    );
   }
 
   async setFields(
@@ -153,13 +162,30 @@ export class Kv implements KvStore {
     return write;
   }
 
-  async compareAndSwap(
+  compareAndSwap(
     key: string,
     field: string,
     expected: KvValue | null,
     next: KvValue | null,
     options?: KvWriteOptions & { sealed?: boolean },
   ): Promise<boolean> {
+    const write = () => this.#fieldSwap(key, field, expected, next, options);
+    const retry = this.#context.writeOf('kv', 'compareAndSwap', [key, field, expected, next, options]);
+    return this.#perform(write, options, retry, ({ applied, record }) => {
+      // The outcome contains no fields, so read the stored field to find out whether it is sealed. A condition without a
+      // value never compares a sealed field.
+      if (applied || !record || expected === null) return applied;
+      return this.#refuseSealed(key, field, expected, options).then(() => false);
+    });
+  }
+
+  #fieldSwap(
+    key: string,
+    field: string,
+    expected: KvValue | null,
+    next: KvValue | null,
+    options: (KvWriteOptions & { sealed?: boolean }) | undefined,
+  ): RecordWrite {
     checkId(field, 'field');
     const name = this.#name(key);
     const bytesOf = (value: KvValue | null, name: string) =>
@@ -167,7 +193,7 @@ export class Kv implements KvStore {
     const sealed = checkOptionalBoolean(options?.sealed, 'sealed');
     const values = new Map([[field, bytesOf(expected, 'expected')]]);
     const set = new Map([[field, bytesOf(next, 'next')]]);
-    const write: RecordWrite = {
+    return {
       name,
       mode: 'merge',
       expect: { fields: this.#sealing.comparable(values) },
@@ -175,15 +201,13 @@ export class Kv implements KvStore {
       requestId: requestIdOf(options),
       brief: true,
     };
-    const retry = this.#context.writeOf('kv', 'compareAndSwap', [key, field, expected, next, options]);
-    const { applied, record } = await this.#write(write, options, retry);
-    // The outcome contains no fields, so read the stored field to find out whether it is sealed. A condition without a
-    // value never compares a sealed field.
-    if (!applied && record && expected !== null) {
-      const stored = await this.#context.read(options, (call) => this.#records.getField(name, field, call));
-      if (stored) refuseSealedConditions(values, new Map([[field, stored]]));
-    }
-    return applied;
+  }
+
+  /** Throws if a value was compared with a sealed field. */
+  async #refuseSealed(key: string, field: string, expected: KvValue, options: CallOptions | undefined): Promise<void> {
+    const stored = await this.#context.read(options, (call) => this.#records.getField(this.#name(key), field, call));
+    const value = encodeValue(expected, 'expected', this.#context.limits.fieldBytes);
+    if (stored) refuseSealedConditions(new Map([[field, value]]), new Map([[field, stored]]));
   }
 
   async swap(key: string, change: KvSwap, options?: CallOptions): Promise<KvSwapResult> {
@@ -245,6 +269,16 @@ export class Kv implements KvStore {
 
   #write(write: RecordWrite, options: CallOptions | undefined, retry: WriteCall): Promise<RecordOutcome> {
     return this.#context.write(options, retry, (call) => this.#records.write(write, call));
+  }
+
+  /** Performs a write that is built once the call has begun, so that neither needs a promise of its own. */
+  #perform<Answer>(
+    build: () => RecordWrite,
+    options: CallOptions | undefined,
+    retry: WriteCall,
+    decode: (outcome: RecordOutcome) => Answer | Promise<Answer>,
+  ): Promise<Answer> {
+    return this.#context.write(options, retry, (call) => this.#records.write(build(), call), decode);
   }
 
   async *scan(prefix: string, filter?: ScanFilter, options?: KvScanOptions): AsyncIterable<KvEntry> {

@@ -55,7 +55,9 @@ export class EventAppender {
     const event = filledEvent(input, this.#context, this.#view?.tenantId);
     const prepared = prepareEvent(this.#context, event, this.#view);
     const write = this.#context.writeOf('runs', 'appendEvent', [event, options]);
-    const [placed] = await this.#write([appendOf(prepared)], options, write);
+    const appends = [appendOf(prepared)];
+    const [placed] =
+      options === undefined ? await this.#writePlain(appends, write) : await this.#write(appends, options, write);
     return toResult(this.#context.payloads, prepared, placed![0]!);
   }
 
@@ -66,6 +68,13 @@ export class EventAppender {
     const appends = groupByRun(prepared);
     const write = this.#context.writeOf('runs', 'appendEvents', [events, options]);
     return toResults(this.#context.payloads, prepared, appends, await this.#write(appends, options, write));
+  }
+
+  /** Like `#write`, without options: the most frequent call, with as few closures and promises as possible. */
+  #writePlain(appends: readonly RunAppend[], write: WriteCall): Promise<SequencedEvent[][]> {
+    return this.#context.write(undefined, write, (call) =>
+      this.#engine.append(appends, call).then((outcomes) => unrefused(outcomes, write)),
+    );
   }
 
   /** Writes appends by the caller's options. `write` is the public call that requested them; errors carry it. */
@@ -96,8 +105,7 @@ export class EventAppender {
         refuseIfOver(call);
         outcomes = await append();
       }
-      if (!outcomes.some(isRefused)) return outcomes as SequencedEvent[][];
-      throw refusalOf(outcomes.filter(isRefused), outcomes.some(isWritten), carriedWrite(write));
+      return unrefused(outcomes, write);
     });
   }
 
@@ -152,6 +160,12 @@ type Outcome = SequencedEvent[] | Error;
 
 function isRefused(outcome: Outcome): outcome is Error {
   return outcome instanceof Error;
+}
+
+/** Returns the outcomes. Throws if one was refused. */
+function unrefused(outcomes: readonly Outcome[], write: WriteCall): SequencedEvent[][] {
+  if (!outcomes.some(isRefused)) return outcomes as SequencedEvent[][];
+  throw refusalOf(outcomes.filter(isRefused), outcomes.some(isWritten), carriedWrite(write));
 }
 
 function isWritten(outcome: Outcome): boolean {

@@ -72,8 +72,9 @@ function checkedEvent(context: StoreContext, input: unknown, view: RunView): Pre
 
 function encodeExtra(it: Record<string, unknown>): string | null {
   let extra: Record<string, unknown> | null = null;
-  for (const key of Object.keys(it)) {
-    if (SENT.has(key) || it[key] === undefined) continue;
+  // Faster than `Object.keys`, which makes an array.
+  for (const key in it) {
+    if (SENT.has(key) || it[key] === undefined || !Object.hasOwn(it, key)) continue;
     if (ASSIGNED.has(key)) throw invalidArgument(key, 'absent: the store assigns it');
     checkExtension(key, it[key]);
     extra ??= Object.create(null) as Record<string, unknown>;

@@ -30,8 +30,7 @@ export function outcomesOf<Part, Outcome>(
   parts: readonly Part[],
   carryOut: (part: Part) => Promise<Outcome>,
 ): Promise<(Outcome | Error)[]> {
-  const one = (part: Part) => carryOut(part).catch((error: Error) => error);
-  if (parts.length > 1) return Promise.all(parts.map(one));
+  if (parts.length > 1) return Promise.all(parts.map((part) => carryOut(part).catch((error: Error) => error)));
   if (parts.length === 0) return Promise.resolve([]);
   return carryOut(parts[0]!).then(
     (outcome) => [outcome],

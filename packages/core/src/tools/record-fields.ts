@@ -3,9 +3,12 @@ import type { StoredRecord } from '../engine/records.ts';
 
 /** Encodes values as record fields; `null` removes a field. */
 export function fieldsOf(values: Record<string, string | number | null>): Map<string, Uint8Array | null> {
-  return new Map(
-    Object.entries(values).map(([name, value]) => [name, value === null ? null : Buffer.from(String(value))]),
-  );
+  const fields = new Map<string, Uint8Array | null>();
+  for (const name in values) {
+    const value = values[name];
+    fields.set(name, value === null ? null : Buffer.from(String(value)));
+  }
+  return fields;
 }
 
 /** Returns a field as text; `null` when it is absent. */

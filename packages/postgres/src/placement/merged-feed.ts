@@ -10,7 +10,7 @@ import { comparePositions, cursorOf, type FeedPosition, positionOf } from './ori
 import type { Member, Routes } from './routes.ts';
 
 const PREFIX = 'p1.';
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 const START: FeedPosition = [0, '0', 0];
 
 /** The cursor of each server's feed, by ordinal. */
@@ -38,7 +38,7 @@ export class MergedFeed {
       const entries = await this.#page(new Map(start), limit, call, notices);
       // A tenant that was switched meanwhile may have been read on neither server, or too early on the new one.
       if (await this.#routes.placements.unchanged(mark, performance.now())) return entries;
-      if (tries === MOST_TRIES) return [];
+      if (tries === MAX_TRIES) return [];
     }
   }
 

@@ -19,8 +19,8 @@ const MOVER_LEASE_MS = 15_000;
 const RENEW_MS = 4_000;
 const DEFAULT_PAUSE_MS = 5_000;
 const DEFAULT_KEPT_MS = 5_000;
-const MOST_COPIES = 10;
-const MOST_FREEZES = 5;
+const MAX_COPIES = 10;
+const MAX_FREEZES = 5;
 /** A copy that changed so little is followed by the freeze. */
 const FEW_CHANGES = 500;
 /** Leases end by the clock of each process, which may run a little slower. */
@@ -84,7 +84,7 @@ export class Mover {
     const { from, to } = this.#passage;
     await thaw(from, this.#passage);
     await receive(to, this.#passage);
-    for (let copies = 1; copies <= MOST_COPIES; copies++) {
+    for (let copies = 1; copies <= MAX_COPIES; copies++) {
       if ((await this.#copy()) < FEW_CHANGES) break;
     }
     this.#progress('verifying');
@@ -97,7 +97,7 @@ export class Mover {
       await this.#copy();
       this.#progress('switching');
       if (await this.#freezeAndDecide()) return;
-      if (freezes === MOST_FREEZES)
+      if (freezes === MAX_FREEZES)
         throw new TidemarkError(
           'TIMEOUT',
           `The changes of tenant ${this.#move.tenant} could not be copied within maxPauseMs; increase it, or move when fewer write, and resume`,

@@ -9,7 +9,7 @@ import { decodeCursor, encodeCursor } from '@tidemark/core/engine';
 export type FeedPosition = readonly [epoch: number, xid: string, position: number];
 
 /** The highest ordinal of a server: all epochs of copies must be negative integers of 32 bits. */
-export const MOST_SERVERS = 20_000;
+export const MAX_SERVERS = 20_000;
 const EPOCHS_OF_SERVER = 100_000;
 
 /** Returns the number to add to an epoch of a server to get the epoch of its events on other servers. */

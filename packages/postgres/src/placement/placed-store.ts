@@ -19,7 +19,7 @@ import { connectPool } from '../pool.ts';
 import { Directory, type RegisteredServer } from './directory.ts';
 import { MergedFeed } from './merged-feed.ts';
 import { complete } from './mover.ts';
-import { MOST_SERVERS } from './origins.ts';
+import { MAX_SERVERS } from './origins.ts';
 import { Placements } from './placements.ts';
 import { routedAgents, routedArtifacts, routedTenancy } from './routed-parts.ts';
 import { routedRecords } from './routed-records.ts';
@@ -78,7 +78,7 @@ function serversOf({ servers }: PostgresOptions): [name: string, url: string][] 
     typeof servers === 'string'
       ? servers.split(',').map((it) => [it.slice(0, it.indexOf('=')).trim(), it.slice(it.indexOf('=') + 1)])
       : Object.entries(servers ?? {});
-  if (named.length === 0 || named.length >= MOST_SERVERS)
+  if (named.length === 0 || named.length >= MAX_SERVERS)
     throw invalidArgument('servers', 'an object of at least one name and URL');
   for (const [name, url] of named) {
     if (name === FIRST_SERVER || !/^[a-z][a-z0-9-]{0,62}$/.test(name))

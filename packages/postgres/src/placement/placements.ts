@@ -8,7 +8,7 @@ import type { Directory, Home, Move } from './directory.ts';
 
 /** How long a process may trust what it has read from the directory. */
 export const LEASE_MS = 250;
-const MOST_HOMES = 100_000;
+const MAX_HOMES = 100_000;
 
 /** Chooses the server of a tenant that has none yet. */
 export type ChooseServer = (tenantId: string) => number;
@@ -18,7 +18,7 @@ const HIDDEN_HERE: ReadonlySet<string> = new Set();
 export class Placements {
   readonly directory: Directory;
   readonly #choose: ChooseServer;
-  readonly #homes = new LruMap<string, Home>(MOST_HOMES);
+  readonly #homes = new LruMap<string, Home>(MAX_HOMES);
   readonly #moves = new Map<number, Move>();
   /** The tenants whose rows on a server are copies that do not count. */
   #hidden = new Map<number, Set<string>>();

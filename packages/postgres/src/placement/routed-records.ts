@@ -37,8 +37,10 @@ export function routedRecords(routes: Routes): Records {
       routes.read(tenantId, call, async ({ engine }) => (await engine.kv.damagedFields?.(tenantId, range, call)) ?? []),
     scanIndex: (tenantId, range, call) =>
       routes.read(tenantId, call, ({ engine }) => engine.kv.scanIndex(tenantId, range, call)),
-    stepIndex: (tenantId, step, call) =>
-      routes.write(tenantId, call, ({ engine }) => engine.kv.stepIndex!(tenantId, step, call)),
+    claimFirst: (tenantId, step, call) =>
+      routes.write(tenantId, call, ({ engine }) => engine.kv.claimFirst!(tenantId, step, call)),
+    awaitClaims: (tenantId, taskType, call) =>
+      routes.write(tenantId, call, ({ engine }) => engine.kv.awaitClaims!(tenantId, taskType, call)),
     async now(call) {
       const { tenantId } = call;
       if (tenantId === undefined || tenantId === null) return routes.first.engine.kv.now(call);

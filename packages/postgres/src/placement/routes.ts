@@ -23,7 +23,7 @@ export interface MemberView {
   hidden: ReadonlySet<string>;
 }
 
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 
 /** A call that ended on the server where its tenant was. */
 interface Attempt<T> {
@@ -99,7 +99,7 @@ export class Routes {
           return result as T;
         }
       }
-      if (tries === MOST_TRIES) throw failure ?? onItsWay(tenantId);
+      if (tries === MAX_TRIES) throw failure ?? onItsWay(tenantId);
       delete call.phase;
     }
   }
@@ -156,7 +156,7 @@ export class Routes {
       const mark = await this.placements.mark();
       const views = this.members.map((member) => ({ member, hidden: this.placements.hiddenOn(member.ordinal) }));
       const answer = await work(views);
-      if ((await this.placements.unchanged(mark, performance.now())) || tries === MOST_TRIES) return answer;
+      if ((await this.placements.unchanged(mark, performance.now())) || tries === MAX_TRIES) return answer;
     }
   }
 

@@ -1,23 +1,29 @@
-/** Waits for a timeout or until `ring` is called. A call before the wait begins is not lost. */
+/** Waits for a timeout or until `ring` is called. */
 export class Alarm {
   readonly #waiting = new Set<() => void>();
+  #rings = 0;
 
-  /** Starts listening at once, so that a `ring` while the caller looks for work also ends the wait. */
-  next(ms: number): { wait: Promise<void>; cancel: () => void } {
-    let cancel = () => {};
-    const wait = new Promise<void>((resolve) => {
-      const timer = setTimeout(() => cancel(), ms);
-      cancel = () => {
+  /** How often it has rung. Read it before looking for work, so that a later `ring` is not lost. */
+  get rings(): number {
+    return this.#rings;
+  }
+
+  /** Waits unless it has rung since `rings` was read. */
+  async wait(since: number, ms: number): Promise<void> {
+    if (this.#rings !== since) return;
+    await new Promise<void>((resolve) => {
+      const end = () => {
         clearTimeout(timer);
-        this.#waiting.delete(cancel);
+        this.#waiting.delete(end);
         resolve();
       };
-      this.#waiting.add(cancel);
+      const timer = setTimeout(end, ms);
+      this.#waiting.add(end);
     });
-    return { wait, cancel };
   }
 
   ring(): void {
+    this.#rings++;
     for (const end of [...this.#waiting]) end();
   }
 }

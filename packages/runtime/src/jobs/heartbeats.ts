@@ -8,7 +8,9 @@ export class Heartbeats {
   readonly #jobs: JobStore;
   readonly #claim: JobClaim;
   readonly #leaseMs: number;
-  readonly #lost = new AbortController();
+  /** Created when the handler uses it. */
+  #controller: AbortController | undefined;
+  #loss: { reason: unknown } | undefined;
   /** When the last successful call was sent. The lease ends at least its full duration after that time. */
   #confirmedAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
@@ -21,8 +23,18 @@ export class Heartbeats {
     this.#schedule();
   }
 
+  /** Aborts when the claim is lost. */
   get signal(): AbortSignal {
-    return this.#lost.signal;
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#loss) this.#controller.abort(this.#loss.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Why the claim is lost; `undefined` while it is held. */
+  get loss(): { reason: unknown } | undefined {
+    return this.#loss;
   }
 
   /** Makes a call under the claim. If the claim is lost, the handler's signal aborts too. */
@@ -56,12 +68,13 @@ export class Heartbeats {
       if (isTidemarkError(error, 'CLAIM_LOST')) this.#lose(error);
       else if (performance.now() - this.#confirmedAt >= this.#leaseMs) this.#lose(error);
     }
-    if (!this.#lost.signal.aborted) this.#schedule();
+    if (!this.#loss) this.#schedule();
   }
 
   #lose(error: unknown): void {
     if (this.#stopped) return;
     this.stop();
-    this.#lost.abort(error);
+    this.#loss = { reason: error };
+    this.#controller?.abort(error);
   }
 }

@@ -37,10 +37,13 @@ export function subjectOf(taskType: string, kind: SignalKind): string {
 
 /** Returns the signal for a job's current state. */
 export function signalOf(job: Job, kind: SignalKind = kindOf(job.state)): JobSignal {
-  const { taskType, taskId, key, state, revision, retryCount, currentStep, stepCount, error, resultRef } = job;
-  const signal = { kind, taskType, taskId, key, state, revision, retryCount };
-  const more = { currentStep, stepCount, error, resultRef };
-  return { ...signal, ...Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined)) };
+  const { taskType, taskId, key, state, revision, retryCount } = job;
+  const signal: JobSignal = { kind, taskType, taskId, key, state, revision, retryCount };
+  if (job.currentStep !== undefined) signal.currentStep = job.currentStep;
+  if (job.stepCount !== undefined) signal.stepCount = job.stepCount;
+  if (job.error !== undefined) signal.error = job.error;
+  if (job.resultRef !== undefined) signal.resultRef = job.resultRef;
+  return signal;
 }
 
 function kindOf(state: JobState): SignalKind {

@@ -118,9 +118,9 @@ class StoreWorker implements Worker {
   readonly #leaseMs: number;
   readonly #pollMs: number;
   readonly #concurrency: number;
-  readonly #takeExpired: boolean;
   readonly #stopping = new AbortController();
   readonly #alarm = new Alarm();
+  readonly #claimCall: ClaimCall;
   #loops: Promise<unknown> | undefined;
   #unsubscribe: (() => void) | undefined;
 
@@ -132,7 +132,9 @@ class StoreWorker implements Worker {
     this.#pollMs = checkDuration(options.pollEvery ?? '1s', 'pollEvery');
     this.#concurrency = checkInteger(options.concurrency ?? 1, 'concurrency', 1);
     if (options.retryDelay !== undefined) checkDuration(options.retryDelay, 'retryDelay');
-    this.#takeExpired = checkOptionalBoolean(options.takeExpired, 'takeExpired');
+    const [worker, lease] = [this.#name, this.#leaseMs];
+    const takeExpired = checkOptionalBoolean(options.takeExpired, 'takeExpired');
+    this.#claimCall = [{ taskType: options.taskType }, { worker, lease, takeExpired }];
     const { signal } = options;
     if (signal?.aborted) this.#stopping.abort();
     signal?.addEventListener('abort', () => this.#stopping.abort(), { once: true });
@@ -155,15 +157,15 @@ class StoreWorker implements Worker {
   async #workLoop(): Promise<void> {
     let ending: Promise<void> | undefined;
     while (!this.#stopping.signal.aborted) {
-      const rung = this.#alarm.next(this.#pollMs * (0.8 + 0.4 * Math.random()));
+      const { rings } = this.#alarm;
       const claim = await this.#claim();
       if (claim) ({ ending } = await this.#work(claim, ending));
       else if (ending) {
         // The last job may return to the queue once its end is stored.
         await ending;
         ending = undefined;
-      } else if (!this.#stopping.signal.aborted) await rung.wait;
-      rung.cancel();
+      } else if (!this.#stopping.signal.aborted)
+        await this.#alarm.wait(rings, this.#pollMs * (0.8 + 0.4 * Math.random()));
     }
     await ending;
   }
@@ -173,17 +175,14 @@ class StoreWorker implements Worker {
    * returns the same job.
    */
   async #claim(): Promise<ClaimedJob | null> {
-    const [worker, lease, takeExpired] = [this.#name, this.#leaseMs, this.#takeExpired];
-    let call: ClaimCall = [{ taskType: this.#options.taskType }, { worker, lease, takeExpired }];
+    let call = this.#claimCall;
     try {
-      return await retry(TRIES, async () => {
-        try {
-          return await this.#jobs.claim(...call);
-        } catch (error) {
+      return await retry(TRIES, () =>
+        this.#jobs.claim(...call).catch((error: unknown) => {
           if (isTidemarkError(error, 'OUTCOME_UNKNOWN') && error.write?.method === 'claim') call = error.write.args;
           throw error;
-        }
-      });
+        }),
+      );
     } catch (error) {
       this.#options.onError?.(error);
       return null;
@@ -215,33 +214,42 @@ class StoreWorker implements Worker {
   /** Runs the handler and returns a function that stores the end of the job. */
   async #handle(claim: ClaimedJob, heartbeats: Heartbeats): Promise<EndOfJob> {
     const { handler, retryDelay, onError } = this.#options;
-    const progress = async (currentStep: number, stepCount?: number) => {
-      const step = stepCount === undefined ? { currentStep } : { currentStep, stepCount };
-      const job = await heartbeats.guard(() => retry(TRIES, () => this.#jobs.progress(claim, step), heartbeats.signal));
-      await this.#publish(job, 'progress');
-    };
-    let parkUntil: ParkUntil | undefined;
-    const park = (when: Duration | { until: number }) => {
-      const wanted = typeof when === 'object' ? when : { delay: when };
-      checkParkTime(wanted);
-      parkUntil = wanted;
-    };
     const store = (end: () => Promise<Job>) => heartbeats.guard(() => retry(TRIES, end));
+    let parkUntil: ParkUntil | undefined;
+    const context: JobContext = {
+      job: claim.job,
+      // Few handlers ask for the signal, and creating one takes as long as a short query.
+      get signal() {
+        return heartbeats.signal;
+      },
+      progress: (currentStep, stepCount) => this.#progress(claim, heartbeats, currentStep, stepCount),
+      park: (when) => {
+        const wanted = typeof when === 'object' ? when : { delay: when };
+        checkParkTime(wanted);
+        parkUntil = wanted;
+      },
+    };
     let result: JobResult;
     try {
-      result = (await handler({ job: claim.job, signal: heartbeats.signal, progress, park })) ?? {};
+      result = (await handler(context)) ?? {};
     } catch (error) {
       onError?.(error, claim);
       const failure = { error: textOf(error), ...(retryDelay === undefined ? {} : { delay: retryDelay }) };
-      return async () => (heartbeats.signal.aborted ? null : store(() => this.#jobs.fail(claim, failure)));
+      return async () => (heartbeats.loss ? null : store(() => this.#jobs.fail(claim, failure)));
     }
     return async () => {
-      if (heartbeats.signal.aborted) throw heartbeats.signal.reason;
+      if (heartbeats.loss) throw heartbeats.loss.reason;
       const when = parkUntil;
       if (!when) return store(() => this.#jobs.complete(claim, result));
       await store(() => this.#jobs.park(claim, when));
       return null;
     };
+  }
+
+  async #progress(claim: ClaimedJob, heartbeats: Heartbeats, currentStep: number, stepCount?: number): Promise<void> {
+    const step = stepCount === undefined ? { currentStep } : { currentStep, stepCount };
+    const job = await heartbeats.guard(() => retry(TRIES, () => this.#jobs.progress(claim, step), heartbeats.signal));
+    await this.#publish(job, 'progress');
   }
 
   async #publish(job: Job, kind?: SignalKind): Promise<void> {

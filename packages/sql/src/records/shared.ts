@@ -1,7 +1,8 @@
 /** How an engine can let concurrent calls of `kv` records share statements. */
 import type {
   EngineCall,
-  IndexStep,
+  FirstClaimed,
+  FirstClaims,
   RecordName,
   RecordOutcome,
   RecordWrite,
@@ -14,7 +15,8 @@ export interface SharedRecords {
   write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome>;
   get(name: RecordName, call: EngineCall): Promise<StoredRecord | null>;
   getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null>;
-  stepIndex(tenantId: string, step: IndexStep, call: EngineCall): Promise<RecordOutcome[]>;
+  claimFirst(tenantId: string, step: FirstClaims, call: EngineCall): Promise<FirstClaimed>;
+  awaitClaims(tenantId: string, taskType: string, call: EngineCall): Promise<void>;
   /** Resolves when every accepted write has settled. */
   drain(): Promise<void>;
 }

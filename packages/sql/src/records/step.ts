@@ -152,9 +152,9 @@ export function seenRows({ tenantId, key }: RecordName, rows: readonly RecordRow
   if (!row) return { state: undefined, hasFields, storedRevision: 0, requests: [], now: 0 };
   const state = stateOf(rows);
   const [now, { revision, expiresAt }] = [integerOf(row.now), state];
-  const requests = requestsIn(row.requests);
-  const seen = { hasFields, storedRevision: revision, requests, now };
-  if (hasFields && !isIntact(tenantId, key, state, row.sum))
+  const requests = intactRequestsIn(row.requests);
+  const seen = { hasFields, storedRevision: revision, requests: requests ?? [], now };
+  if (requests === null || (hasFields && !isIntact(tenantId, key, state, row.sum)))
     return { state: { ...state, fields: new Map() }, ...seen, damaged: true };
   return expiresAt !== null && expiresAt <= now ? { state: undefined, ...seen } : { state, ...seen };
 }
@@ -162,6 +162,15 @@ export function seenRows({ tenantId, key }: RecordName, rows: readonly RecordRow
 /** Parses the request ids in the column of a record. */
 export function requestsIn(column: string | null): string[] {
   return column === null ? [] : (JSON.parse(column) as string[]);
+}
+
+/** Returns `null` for a damaged column: the checksum of a record does not cover it. */
+function intactRequestsIn(column: string | null): string[] | null {
+  try {
+    return requestsIn(column);
+  } catch {
+    return null;
+  }
 }
 
 /** The state of a record after a step that changes it. */

@@ -2,11 +2,11 @@
 import type { AgentStore, Capability } from '@tidemark/core';
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
-import { HOSTILE_IDS, INVALID_IDS, LONGEST_IDS } from '../poison.ts';
+import { HOSTILE_IDS, INVALID_IDS, MAX_IDS } from '../poison.ts';
 import { CARRIERS } from './carriers.ts';
 import { binding, casesOf, inOrder, steering, task, trajectory, update } from './samples.ts';
 
-const IDS = [...HOSTILE_IDS, ...LONGEST_IDS];
+const IDS = [...HOSTILE_IDS, ...MAX_IDS];
 
 const SEPARATORS = [
   ':',

@@ -3,7 +3,7 @@ import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { all, allPages } from '../iterate.ts';
-import { HOSTILE_IDS, INVALID_IDS, LONGEST_IDS } from '../poison.ts';
+import { HOSTILE_IDS, INVALID_IDS, MAX_IDS } from '../poison.ts';
 import { runEvent } from './events.ts';
 
 export const ID_CASES: readonly ConformanceCase[] = [
@@ -58,7 +58,7 @@ export const ID_CASES: readonly ConformanceCase[] = [
     title: 'ids of 512 UTF-8 bytes are accepted in every field',
     proves: ['GEN-5'],
     async run(bench) {
-      for (const id of LONGEST_IDS) {
+      for (const id of MAX_IDS) {
         const event = runEvent(bench, {
           ...{ runId: id, projectId: id, environmentId: id, planId: id, planVersion: id, idempotencyKey: id },
           eventType: 'StepStarted',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseMeta, parseRecord } from './record-step.ts';
 import { companionOf, matchesSum, recordStart, sumOfField } from './record-sums.ts';
+import { parseMeta, parseRecord } from './stored-record.ts';
 
 const NAME = { space: 'kv', tenantId: 'default', key: 'state.1' } as const;
 const START = recordStart(NAME);
