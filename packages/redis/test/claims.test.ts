@@ -95,8 +95,8 @@ describe.skipIf(WITHOUT_REDIS)('a claim on a single server', () => {
     await (await connected()).hSet(layout.record(name), 'to', 'eve');
     const claim = await store.jobs.claim({ taskType: TYPE }, { worker: 'w' });
     expect(claim?.taskId).toBe('second');
-    const places = await engineOf(store)!.kv!.scanIndex('default', { from: 'ready/', to: 'ready0', limit: 9 }, {});
-    expect(places).toMatchObject([{ key: keyOf('first'), damaged: true }]);
+    const found = await engineOf(store)!.kv!.scanIndex('default', { from: 'ready/', to: 'ready0', limit: 9 }, {});
+    expect(found).toMatchObject([{ key: keyOf('first'), damaged: true }]);
   });
 
   it('skips records that have expired', async () => {
