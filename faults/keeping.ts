@@ -111,7 +111,7 @@ async function crashRepeatedly(wanted: number): Promise<string[]> {
     const args = ['--what', 'archive', '--path', path, '--archive', archive, '--', ...runIds];
     const other = new WriterProcess('keeping-child', args, join(folder, 'notes'));
     const code = await other.end();
-    return code === 0 ? [] : [`an archiver beside another one failed with ${code}: ${other.errors}`];
+    return code === 0 ? [] : [`an archiver that ran at the same time failed with ${code}: ${other.errors}`];
   };
   const check = async (expected?: string) => {
     for (const runId of runIds) {

@@ -28,7 +28,9 @@ export async function errorOfAnswer(response: Response, write: StoreWrite | unde
   if (response.status === 503 || response.status === 429)
     return new TidemarkError('UNAVAILABLE', 'The server takes no calls right now; try again', { cause });
   if (response.status >= 500) return lostAnswer(write, cause);
-  return new TidemarkError('STORAGE_ERROR', `What answers there is no Tidemark server: ${cause.message}`, { cause });
+  return new TidemarkError('STORAGE_ERROR', `The server at this address is not a Tidemark server: ${cause.message}`, {
+    cause,
+  });
 }
 
 /** Returns the error of a call whose connection failed. */

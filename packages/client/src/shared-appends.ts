@@ -1,6 +1,6 @@
 /**
  * Appends that wait at the same time share one request with one outcome each. A lone append is sent at once, as a
- * request of its own.
+ * separate request.
  */
 import { type AppendResult, type CallOptions, type StoreWrite, sleep, TidemarkError } from '@tidemark/core/portable';
 import { jsonLinesOf, LINES, type Problem, problemOfLine, targetOf } from '@tidemark/wire';
@@ -12,7 +12,7 @@ const MAX_WAITING = 10_000;
 const MAX_EVENTS = 500;
 /** The size of a request. Larger groups continue in the next one. */
 const MAX_BYTES = 1024 * 1024;
-/** Larger events have requests of their own. Servers limit lines more strictly than bodies. */
+/** Larger events are sent in separate requests. Servers limit lines more strictly than bodies. */
 const MAX_EVENT_LENGTH = 64 * 1024;
 /** Tenants whose appends are remembered. The appends of others still settle. */
 const MAX_TENANTS = 1_000;
@@ -140,7 +140,7 @@ export class SharedAppends {
     } catch (error) {
       failure = error;
     }
-    // Each unknown outcome carries the write of its own caller.
+    // Each unknown outcome carries the caller's own write.
     const isRefused = failure instanceof TidemarkError && failure.outcome === 'rejected';
     for (const { reject, write } of appends.slice(answered)) reject(isRefused ? failure : lostAnswer(write, failure));
   }

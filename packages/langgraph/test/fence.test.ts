@@ -46,7 +46,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
       expect(await idsOf(fenced(), thread)).toHaveLength(3);
     });
 
-    it('goes on after a writer that stopped before it stored its checkpoint', async () => {
+    it('continues after a writer that stopped before it stored its checkpoint', async () => {
       const thread = threadOf('stopped');
       const root = await put(fenced(), thread, { n: 0 });
       const resumed = Promise.withResolvers<void>();

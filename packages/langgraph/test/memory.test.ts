@@ -86,7 +86,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
       expect((await ours.get(['a'], 'large'))!.value).toEqual({ text: 'small' });
     });
 
-    it('refuses a search by vectors and a value that is not an object', async () => {
+    it('rejects a search by vectors and a value that is not an object', async () => {
       const ours = new TidemarkStore(store);
       await expect(ours.search(['a'], { query: 'cats' })).rejects.toMatchObject({
         code: 'UNSUPPORTED',

@@ -51,7 +51,7 @@ export class JobSteps {
     for (const { name } of chains) this.#held.forget(name);
   }
 
-  /** Makes the moves that it can, and the claims. Claims of other types need statements of their own. */
+  /** Makes the moves that it can, and the claims. Claims of other types need separate statements. */
   async perform(chains: readonly ChainOfGroup[], [claims, ...others]: readonly ClaimsOfType[]): Promise<Outcomes> {
     const [outcomes, ...ofOthers] = await Promise.all([
       this.#performOne(chains, claims ?? null),

@@ -1,6 +1,6 @@
 /**
  * Concurrent writes of records share two statements, and concurrent reads share one. A write that loses a race with
- * another writer is planned again from the current data. After a few rounds it uses a transaction of its own, with
+ * another writer is planned again from the current data. After a few rounds it uses a separate transaction, with
  * locks.
  */
 import {
@@ -153,7 +153,7 @@ export class GroupedRecords implements SharedRecords {
 
   /**
    * Reads the records of the chains, and writes those that have not changed since. Adds the outcomes, and the chains
-   * that need transactions of their own. Returns the chains whose record was changed by another writer.
+   * that need separate transactions. Returns the chains whose record was changed by another writer.
    */
   async #tryTogether(
     chains: readonly ChainOfGroup[],

@@ -49,7 +49,7 @@ describe.skipIf(WITHOUT_POSTGRES)('over TLS', () => {
     await tail.return?.();
   });
 
-  it('is refused by a client that does not trust the authority, and the error says why', async () => {
+  it('is rejected by a client that does not trust the authority, and the error says why', async () => {
     await expect(postgresStore({ url: `${server.url}?sslmode=verify-full` })).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringMatching(/certificate/),

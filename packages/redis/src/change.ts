@@ -109,7 +109,8 @@ function encodeArguments(
     for (const field of stamps.keys()) args.addReady(fieldArguments(field).companion);
     for (const [field, offset] of stamps) args.addReady(fieldArguments(field).name).addBytes(String(offset));
   }
-  if (indexKeys) for (const { start, offset } of indexKeys) args.addBytes(offset === null ? '' : String(offset)).add(start);
+  if (indexKeys)
+    for (const { start, offset } of indexKeys) args.addBytes(offset === null ? '' : String(offset)).add(start);
   return args;
 }
 

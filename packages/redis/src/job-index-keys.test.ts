@@ -1,4 +1,4 @@
-/** The index entries of jobs that are told from a step, compared with those of the record after it. */
+/** The index keys of jobs that are predicted from a step, compared with those of the record after it. */
 import { indexKeysOf, type RecordWrite, recordAfter } from '@tidemark/core/engine';
 import { assert, constantFrom, dictionary, integer, oneof, option, property, record, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';

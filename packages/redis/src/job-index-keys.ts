@@ -1,6 +1,6 @@
 /**
-  * Predicts the index keys of a job after a step from the step alone, so that the script need not read the record
-  * again.
+ * Predicts the index keys of a job after a step from the step alone, so that the script need not read the record
+ * again.
  * The rule is core's `indexKeysOf`. Stand-ins represent the values that differ between jobs of a type, so that the rule
  * is applied once for all of them.
  */

@@ -92,7 +92,7 @@ describe.skipIf(WITHOUT_REDIS)('a login', () => {
     });
   });
 
-  it('is refused: the error says so', async () => {
+  it('is rejected: the error says so', async () => {
     await expect(redisStore({ url: `redis://ada:wrong@${host}`, prefix: newPrefix() })).rejects.toMatchObject({
       code: 'STORAGE_ERROR',
       message: expect.stringContaining('WRONGPASS'),
@@ -125,7 +125,7 @@ describe.skipIf(WITHOUT_REDIS)('a database', () => {
     expect([await first.kv.get('k'), (await third.kv.get('k'))?.revision]).toEqual([null, 2]);
   });
 
-  it('that the server does not have is refused', async () => {
+  it('that the server does not have is rejected', async () => {
     await expect(redisStore({ url: `${sharedServer()}/9999`, prefix: newPrefix() })).rejects.toMatchObject({
       code: 'STORAGE_ERROR',
     });
@@ -172,7 +172,7 @@ describe.skipIf(WITHOUT_REDIS)('a connection', () => {
   });
 });
 
-describe.skipIf(WITHOUT_REDIS)('a server that refuses for now', () => {
+describe.skipIf(WITHOUT_REDIS)('a server that rejects for now', () => {
   it('is busy with a script: nothing is written, and calls succeed when the script has ended', async () => {
     const server = await startOwnServer('redis');
     onTestFinished(() => server.stop());

@@ -62,7 +62,7 @@ describe('the layout', () => {
 });
 
 describe.skipIf(WITHOUT_REDIS)('a store in Redis', () => {
-  it('keeps the number of buckets it was created with, and refuses another', async () => {
+  it('keeps the number of buckets it was created with, and rejects another', async () => {
     const prefix = newPrefix();
     const store = await openStore(sharedServer(), { prefix, buckets: 3 });
     await store.kv.put('k', { v: 1 });

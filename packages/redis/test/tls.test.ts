@@ -49,14 +49,14 @@ describe.skipIf(WITHOUT_REDIS)('over TLS', () => {
     watching.abort();
   });
 
-  it('is refused by a client that does not trust the authority, and the error says why', async () => {
+  it('is rejected by a client that does not trust the authority, and the error says why', async () => {
     await expect(open({ cert, key })).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringMatching(/certificate/),
     });
   });
 
-  it('refuses a client without a certificate', async () => {
+  it('rejects a client without a certificate', async () => {
     await expect(open({ ca })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 

@@ -7,7 +7,7 @@ const MINUTE = 60_000;
 const TYPES = ['email-send', 'invoice-pdf', 'video-encode', 'embed-documents'];
 
 interface Plan {
-    count: number;
+  count: number;
   /** The range of ages of these jobs. */
   ageMinutes: [number, number];
   act: (work: {
@@ -39,7 +39,11 @@ const PLANS: Record<string, Plan> = {
     act: ({ jobs, claim }) => jobs.progress(claim, { currentStep: 3, stepCount: 8 }, { lease: '1h' }),
   },
   claimed: { count: 3, ageMinutes: [0, 0], act: async () => {} },
-  stuck: { count: 3, ageMinutes: [40, 400], act: ({ jobs, claim }) => jobs.progress(claim, { currentStep: 2, stepCount: 5 }) },
+  stuck: {
+    count: 3,
+    ageMinutes: [40, 400],
+    act: ({ jobs, claim }) => jobs.progress(claim, { currentStep: 2, stepCount: 5 }),
+  },
 };
 
 export async function fillJobs({ jobs, kv }: Store, random: Random, clock: DemoClock): Promise<number> {

@@ -28,7 +28,7 @@ describe('frames', () => {
     expect(packFrames(noise, { compress: true })).toEqual(packFrames(noise));
   });
 
-  it('are refused when they are cut or their format is unknown', () => {
+  it('are rejected when they are cut or their format is unknown', () => {
     const packed = packFrames(FRAMES);
     for (let length = 2; length < packed.length; length++) {
       const cut = packed.subarray(0, length);
@@ -62,7 +62,7 @@ describe('fields', () => {
     expect(joinFields('value', { other: Buffer.alloc(9) })).toBeNull();
   });
 
-  it('are refused when one is missing or too short', () => {
+  it('are rejected when one is missing or too short', () => {
     const fields = cutIntoFields('value', Buffer.alloc(20), 10);
     for (const name of ['value.1', 'value.2']) {
       const { [name]: _, ...rest } = fields;

@@ -33,7 +33,7 @@ export function checkOperations(operations: unknown): UncheckedOperation[] {
     const key = checkId(given.key, `operations[${at}].key`);
     if (keys.has(key)) throw invalidArgument(`operations[${at}].key`, 'a key that no other operation has', key);
     keys.add(key);
-    return { ...it, op, key };
+    return { ...given, op, key };
   });
 }
 

@@ -152,7 +152,7 @@ describe('an overdue job', () => {
     expect(isHeldReason(reason as never)).toBe(states.length === 2);
   });
 
-  it('is refused by name', () => {
+  it('is rejected by name', () => {
     expect(() => checkOverdue(null)).toThrow(refused('overdue'));
     expect(() => overdue('late', 'pending')).toThrow(refused('overdue.reason'));
     expect(() => overdue('due', 'waiting')).toThrow(refused('overdue.job.state'));

@@ -40,7 +40,8 @@ export function indexKeysOf(key: string, fields: Fields): string[] {
   const updatedAt = time(fields, 'updated_at') ?? createdAt ?? padded('0');
   if (state === 'pending' && runAt !== null) return [`delayed/${type}/${runAt}`];
   const indexKeys = [`${state}/${type}/${updatedAt}`];
-  if (state === 'pending') indexKeys.push(`ready/${type}/${MIDDLE_RANK - priorityOf(fields)}${createdAt ?? padded('0')}`);
+  if (state === 'pending')
+    indexKeys.push(`ready/${type}/${MIDDLE_RANK - priorityOf(fields)}${createdAt ?? padded('0')}`);
   if (state === 'failed' && fields.has('unannounced')) indexKeys.push(`unannounced/${type}/${updatedAt}`);
   if (!HELD.has(state)) return indexKeys;
   const claimId = textOf(fields, 'claim_id');

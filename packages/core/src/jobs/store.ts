@@ -1,6 +1,6 @@
 /**
-  * The job store (KV-7, KV-8, KV-9), built on records alone. Every state change of a job is one idempotent conditional
-  * write. Clients can also change jobs with plain KV writes, which update the index but bypass the state machine.
+ * The job store (KV-7, KV-8, KV-9), built on records alone. Every state change of a job is one idempotent conditional
+ * write. Clients can also change jobs with plain KV writes, which update the index but bypass the state machine.
  */
 
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
@@ -148,7 +148,7 @@ export class Jobs implements JobStore {
     options?: CallOptions,
   ): Promise<Job> {
     const held = checkClaim(claim);
-        const given = checkObject(result ?? {}, 'result');
+    const given = checkObject(result ?? {}, 'result');
     const resultRef = checkReference(given.resultRef, 'resultRef', this.#context.limits.fieldBytes);
     const move = completed(held.claimId, resultRef, checkTtl(given.ttl));
     const write = this.#context.writeOf('jobs', 'complete', [claim, result, options]);
@@ -163,7 +163,7 @@ export class Jobs implements JobStore {
     options?: CallOptions,
   ): Promise<Job> {
     const held = checkClaim(claim);
-        const given = checkObject(failure, 'failure') as unknown as typeof failure;
+    const given = checkObject(failure, 'failure') as unknown as typeof failure;
     const error = checkText(given.error, 'error', this.#context.limits.fieldBytes);
     const [delayMs, ttlMs] = [checkDelay(given.delay), checkTtl(given.ttl)];
     const mayRetry = given.retry === undefined || checkOptionalBoolean(given.retry, 'retry');

@@ -30,7 +30,9 @@ export function checkFilter(filter: unknown, maxBytes: number): RecordFilter {
   return {
     predicates: where.map((predicate) => checkPredicate(checkObject(predicate, 'filter.where'), maxBytes)),
     maxResults:
-      given.maxResults === undefined ? Number.POSITIVE_INFINITY : checkInteger(given.maxResults, 'filter.maxResults', 1),
+      given.maxResults === undefined
+        ? Number.POSITIVE_INFINITY
+        : checkInteger(given.maxResults, 'filter.maxResults', 1),
   };
 }
 

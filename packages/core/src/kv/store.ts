@@ -231,10 +231,15 @@ export class Kv implements KvStore {
       expect: {
         fields: expected && this.#sealing.comparable(expected),
         revision:
-          given.expectedRevision === undefined ? undefined : checkInteger(given.expectedRevision, 'expectedRevision', 0),
+          given.expectedRevision === undefined
+            ? undefined
+            : checkInteger(given.expectedRevision, 'expectedRevision', 0),
       },
       set: this.#sealing.stored(key, set, { sealed: given.sealed, expected }),
-      ttlMs: given.ttl === undefined || given.ttl === null ? (given.ttl as undefined | null) : checkDuration(given.ttl, 'ttl'),
+      ttlMs:
+        given.ttl === undefined || given.ttl === null
+          ? (given.ttl as undefined | null)
+          : checkDuration(given.ttl, 'ttl'),
       requestId: requestIdOf(change),
     };
   }

@@ -49,7 +49,7 @@ describe('the life of an append', () => {
 });
 
 describe('a tombstone', () => {
-  it('refuses its life and earlier ones', () => {
+  it('rejects its life and earlier ones', () => {
     expect([1, 2, 3].map((life) => isDeletedLife(deleted(2), life))).toEqual([true, true, false]);
     expect(isDeletedLife({ kind: 'archived', at: 5 }, 1)).toBe(false);
   });

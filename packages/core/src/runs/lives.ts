@@ -81,7 +81,7 @@ export function tombstoneError(runId: string, tombstone: RunTombstone): Tidemark
     );
   const archive = tombstone.archive;
   if (tombstone.kind === 'restoring')
-    return new TidemarkError('RUN_ARCHIVED', `Run ${name} is being restored; try again once it is there`, {
+    return new TidemarkError('RUN_ARCHIVED', `Run ${name} is being restored; try again once it is complete`, {
       runId,
       archive,
     });

@@ -86,7 +86,8 @@ function encodeExtra(given: Record<string, unknown>): string | null {
 /** Throws when a member of `extra` is invalid or has the name of a field that is stored separately. */
 export function checkExtra(extra: Record<string, unknown>): void {
   for (const key of Object.keys(extra)) {
-    if (SENT.has(key) || ASSIGNED.has(key)) throw invalidArgument(`extra.${key}`, 'absent: this field is stored separately');
+    if (SENT.has(key) || ASSIGNED.has(key))
+      throw invalidArgument(`extra.${key}`, 'absent: this field is stored separately');
     checkExtension(key, extra[key]);
   }
   encodeJsonObject(extra, 'extra', MAX_EXTRA_BYTES);

@@ -243,7 +243,8 @@ export class QuotaGuard implements Interceptor {
 function checkQuota(quota: unknown): void {
   const given = checkObject(quota, 'limits');
   for (const name of ['eventsPerSecond', 'burst', 'runs', 'bytes'] as const)
-    if (given[name] !== undefined) checkInteger(given[name], `limits.${name}`, name === 'runs' || name === 'bytes' ? 0 : 1);
+    if (given[name] !== undefined)
+      checkInteger(given[name], `limits.${name}`, name === 'runs' || name === 'bytes' ? 0 : 1);
   if (given.burst !== undefined && given.eventsPerSecond === undefined)
     throw invalidArgument('limits.burst', 'given together with eventsPerSecond', given.burst);
 }

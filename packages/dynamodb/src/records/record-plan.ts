@@ -113,7 +113,12 @@ export function indexKeyActions({ write: { name }, before, after }: Plan, table:
   const expires = after?.expiresAt ?? null;
   for (const indexKey of next) {
     if (old.has(indexKey) && expires === before.expiresAt) continue;
-    const item: Item = { ...indexEntryKey(name, indexKey), k: { S: name.key }, a: { S: indexKey }, o: { S: name.tenantId } };
+    const item: Item = {
+      ...indexEntryKey(name, indexKey),
+      k: { S: name.key },
+      a: { S: indexKey },
+      o: { S: name.tenantId },
+    };
     if (expires !== null) item.e = removableAt(expires);
     actions.push({ Put: { TableName: table, Item: item } });
   }

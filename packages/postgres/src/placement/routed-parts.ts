@@ -98,7 +98,7 @@ export function routedArtifacts(routes: Routes): ArtifactEngine {
     },
   };
   const writes = ['touchRef', 'deleteRef', 'eraseRefs'];
-  // Chunks in PostgreSQL have no URL of their own.
+  // Chunks in PostgreSQL have no URL.
   const all = { ...own, downloadUrl: undefined } as Partial<ArtifactEngine>;
   return routed(routes, (ordinal) => routes.member(ordinal).engine.artifacts, writes, all);
 }

@@ -108,7 +108,10 @@ function isKept(routes: Routes, tenantId: string): boolean {
 }
 
 function tooLate(tenantId: string): TidemarkError {
-  return new TidemarkError('UNAVAILABLE', `Tenant ${tenantId} was moved, and its old copy is gone; watch again`);
+  return new TidemarkError(
+    'UNAVAILABLE',
+    `Tenant ${tenantId} was moved, and its old copy has been removed; watch again`,
+  );
 }
 
 /** Yields what was changed on the new server before its watch began, by comparing it with the old copy. */

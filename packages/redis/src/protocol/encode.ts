@@ -1,11 +1,11 @@
 /**
  * Encodes commands in RESP. A command is kept as text whose characters are its bytes: joining text and writing it in one
- * piece costs less than writing buffers. Only large values stay buffers of their own.
+ * piece costs less than writing buffers. Only large values stay separate buffers.
  */
 
 export type Argument = string | Buffer;
 
-/** Values up to this size become text. Copying larger ones would cost more than a write of their own. */
+/** Values up to this size become text. Copying larger ones would cost more than a separate write. */
 const LARGEST_COPIED = 4_096;
 
 /** The headers of short arguments. */

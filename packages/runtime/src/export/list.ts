@@ -72,7 +72,10 @@ export class ListKeeper {
   /** Lists a complete file, if one is given, and the position after it. */
   async save(table: ExportTable['name'], position: TablePosition, file?: ExportFile): Promise<void> {
     if ((await readText(this.#target, LIST)) !== this.#text)
-      throw new TidemarkError('CONFLICT', 'Another export is writing to this target; use a separate target for each export');
+      throw new TidemarkError(
+        'CONFLICT',
+        'Another export is writing to this target; use a separate target for each export',
+      );
     this.list.positions[table] = position;
     if (file) this.list.files.push(file);
     this.#text = `${JSON.stringify(this.list, null, 1)}\n`;

@@ -115,7 +115,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/batch-is-bounded',
-    title: 'a batch has 1 to 25 operations with different keys and at most 1 MiB; anything else is refused unwritten',
+    title: 'a batch has 1 to 25 operations with different keys and at most 1 MiB; anything else is rejected unwritten',
     proves: ['KV-10', 'GEN-3'],
     needs: BATCH,
     async run(bench) {
