@@ -43,7 +43,7 @@ export function errorOfConnection(url: string, cause: unknown, write: StoreWrite
   return lostAnswer(write, cause);
 }
 
-/** Returns the error of a call whose answer was lost. */
+/** Returns the error of a call whose response was lost. */
 export function lostAnswer(write: StoreWrite | undefined, cause: unknown): TidemarkError {
   if (!write) return new TidemarkError('UNAVAILABLE', 'The answer was lost; try again', { cause });
   const message = 'The answer was lost; retry the same write to find out its outcome';

@@ -16,7 +16,7 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_EVENT_LENGTH = 64 * 1024;
 /** Tenants whose appends are remembered. The appends of others still settle. */
 const MAX_TENANTS = 1_000;
-/** After this time without an answer, the next group is sent too, so that one slow request does not stop the others. */
+/** After this time without a response, the next group is sent too, so that a slow request does not block the others. */
 const STALLED_MS = 100;
 
 interface Append {
@@ -25,7 +25,7 @@ interface Append {
   signal: AbortSignal | undefined;
   deadline: number;
   state: 'waiting' | 'sent' | 'given up';
-  /** Ends the wait of this caller only. A request that has been sent goes on for the others. */
+  /** Ends the wait of this caller only. A request that has been sent continues for the others. */
   giveUp(why: 'was aborted' | 'ran out of time'): void;
   resolve(result: AppendResult): void;
   reject(error: unknown): void;

@@ -1,6 +1,6 @@
 /**
- * Performs moves of jobs that this process holds, and claims, with one statement for all of them. Leaves the rest to
- * the other ways.
+ * Performs moves of jobs that this process holds, and claims, with one statement for all of them. Leaves all other
+ * writes to the caller.
  */
 import {
   type EngineCall,
@@ -46,7 +46,7 @@ export class JobSteps {
     return this.#held.find(write) !== undefined;
   }
 
-  /** Forgets what this process knew of the jobs, because they are changed in another way. */
+  /** Forgets the remembered state of the jobs, because another statement changes them. */
   forget(chains: readonly ChainOfGroup[]): void {
     for (const { name } of chains) this.#held.forget(name);
   }

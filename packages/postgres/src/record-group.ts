@@ -31,7 +31,7 @@ import {
 export interface Statement {
   text: string;
   values: unknown[];
-  /** Call it once the statement has settled. The memory of the parameters is then used again. */
+  /** Call it once the statement has settled. The memory of the parameters is then reused. */
   release(): void;
 }
 

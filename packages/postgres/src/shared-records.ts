@@ -294,7 +294,7 @@ function tenantsOf(items: readonly { name: RecordName }[]): string[] {
   return [...new Set(items.map(({ name }) => name.tenantId))];
 }
 
-/** Divides a group so that no statement carries too many bytes. */
+/** Divides a group so that no statement contains too many bytes. */
 function* partsOf(chains: readonly ChainOfGroup[]): Generator<readonly ChainOfGroup[]> {
   let [from, bytes] = [0, 0];
   for (const [at, { writes }] of chains.entries()) {

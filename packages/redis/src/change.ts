@@ -17,7 +17,10 @@ const MAX_FIELDS = 60;
 /** The index entries of jobs that claims find. */
 const QUEUED = /^(ready|delayed)\//;
 
-/** Returns whether `change.lua` can perform a step. Some steps are found unsuitable only when they meet the record. */
+/**
+ * Returns whether `change.lua` can perform a step. Some steps turn out to be unsuitable only when the script sees the
+ * record.
+ */
 export function fitsChange(write: RecordWrite): boolean {
   const { mode, expect, set, stamps, ttlMs, requestId, answersBatch } = write;
   if (mode !== 'merge' || requestId !== undefined || answersBatch || expect?.revision !== undefined) return false;
@@ -26,7 +29,7 @@ export function fitsChange(write: RecordWrite): boolean {
   return hasValues(write) || (stamps?.size ?? 0) > 0;
 }
 
-/** A record without fields is removed, which is for the general step. */
+/** A record without fields is removed, which only the general step does. */
 function hasValues({ set }: RecordWrite): boolean {
   for (const value of set.values()) if (value !== null) return true;
   return false;

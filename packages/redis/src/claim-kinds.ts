@@ -1,6 +1,6 @@
 /**
- * Encodes claims for `claim-first.lua`. The claims of one worker differ only in their id, so what they have in common is
- * encoded once and remembered.
+ * Encodes claims for `claim-first.lua`. The claims of one worker differ only in their id, so the parts that they have
+ * in common are encoded once and cached.
  */
 import { type FirstClaims, JOB_PREFIX, type RecordWrite } from '@tidemark/core/engine';
 import { fieldArguments } from './field-arguments.ts';
@@ -35,7 +35,7 @@ export class ClaimKinds {
     this.#known = sums ? [STATE, Buffer.from(readyState)] : null;
   }
 
-  /** Encodes the first claims, as many as the script has room for their kinds. Returns their number. */
+  /** Encodes the first claims, until there are more kinds than the script accepts. Returns their number. */
   encode(claims: readonly Claim[]): { count: number; kinds: Kind[]; claims: Encoded } {
     const [kinds, encoded]: [Kind[], Encoded] = [[], new Encoded()];
     let count = 0;

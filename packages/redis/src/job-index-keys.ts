@@ -24,7 +24,7 @@ const OTHERS = ['priority', 'unannounced'];
 const STATES: ReadonlySet<string> = new Set(JOB_STATES);
 const PRIORITY = /^-?[0-9]{1,4}$/;
 
-/** Each is as long as a time in an index entry. */
+/** Each is as long as a time in an index key. */
 const STAND_INS = Array.from({ length: 4 }, (_, at) => String(999_999_999_999_990 + at));
 const STAND_IN_BYTES = STAND_INS.map((text) => Buffer.from(text));
 const CLAIM_STAND_IN = 'a-claim';
@@ -34,7 +34,7 @@ const LARGEST_OFFSET = 10 ** (TIME_DIGITS - 1);
 /** Claim ids that are indexed, and are not part of any other entry. */
 const CLAIM_ID = /^[A-Za-z0-9_-]{1,100}$/;
 
-/** An entry whose end is a claim id, a time, or nothing. */
+/** An index key that may end with a claim id or a time. */
 interface Template extends IndexKeyTemplate {
   endsWithClaim: boolean;
 }
@@ -43,8 +43,8 @@ const MAX_TEMPLATES = 1_000;
 const templates = new Map<string, readonly Template[]>();
 
 /**
- * Returns the index entries of a job after a step that was applied, or `null` if they also depend on fields that the
- * step does not name, or on times that it gives.
+ * Returns the index keys of a job after an applied step, or `null` if they also depend on fields that the step does not
+ * name, or on times that it sets.
  */
 export function indexKeysAfter({ name, expect, set, stamps = NO_STAMPS }: RecordWrite): IndexKeyTemplate[] | null {
   const state = textOf(set.get('state'));

@@ -34,7 +34,7 @@ export interface Prepared {
   parentRunId: string | null;
 }
 
-/** Checks every field and encodes the event. The error for a refused event lists all of its faults. */
+/** Checks every field and encodes the event. The error for an invalid event lists everything that is wrong with it. */
 export function prepareEvent(context: StoreContext, input: unknown, view: RunView): Prepared {
   try {
     return checkedEvent(context, input, view);

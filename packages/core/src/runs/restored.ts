@@ -34,7 +34,7 @@ const MAX_TEXT_BYTES = 64 * 1024 * 1024;
 /** The rules that restored events must obey. */
 export interface RestoreRules {
   context: StoreContext;
-  /** Stores encoded payloads that this store cannot decode unchanged, instead of refusing them. */
+  /** Stores encoded payloads that this store cannot decode unchanged, instead of rejecting them. */
   keepEncoded: boolean;
 }
 

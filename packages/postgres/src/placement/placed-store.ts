@@ -131,7 +131,7 @@ async function openForMover(servers: readonly PlacedServer[], options: PostgresO
   }
 }
 
-/** Refuses a server that is configured under another server's name, or belongs to another store. */
+/** Throws if a server is configured under another server's name, or belongs to another store. */
 async function checkIdentity(
   { pool, dialect }: OpenServer,
   name: string,
