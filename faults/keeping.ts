@@ -81,9 +81,9 @@ async function look(store: Store, archiver: Archiver, runId: string, heads: Head
 async function crashRepeatedly(wanted: number): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-keeping-'));
   const path = join(folder, 'store.db');
-  const { place: archive, stop } = values.s3
+  const { location: archive, stop } = values.s3
     ? await newBucketUrl()
-    : { place: join(folder, 'archive'), stop: async () => {} };
+    : { location: join(folder, 'archive'), stop: async () => {} };
   const store = await sqliteStore(path);
   const archiver = createArchiver({ store, target: openArchive(archive) });
   const problems: string[] = [];

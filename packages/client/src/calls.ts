@@ -145,20 +145,20 @@ export function requestOf<Name extends RouteName>(
     body ??= {};
     return body;
   };
-  const place = (name: string, value: unknown) => {
+  const assign = (name: string, value: unknown) => {
     const part = partOf(name);
     if (value === undefined || (value === null && name === 'requestId')) return;
     part[name] = encoders[name] ? encoders[name](value, name, fieldBytes) : value;
   };
   takes.forEach((taken, at) => {
-    if (typeof taken === 'string') place(taken, args[at]);
+    if (typeof taken === 'string') assign(taken, args[at]);
     else {
       const [name, ...members] = taken;
       const object = objectIn(args[at], name);
       refuseOldNames(route, object);
       const isWhole = members[0] === '*';
       if (isWhole) whole = body = { ...object };
-      for (const member of isWhole ? Object.keys(encoders) : members) place(member, object[member]);
+      for (const member of isWhole ? Object.keys(encoders) : members) assign(member, object[member]);
     }
   });
   const last = takes.length - 1;
@@ -167,7 +167,7 @@ export function requestOf<Name extends RouteName>(
   const canMint = body || !transport.usesOldNames;
   if (mints && canMint && (body ?? query)[mints] === undefined) {
     const id = uuid();
-    place(mints, id);
+    assign(mints, id);
     carried[last] = { ...(args[last] as object), [mints]: id };
   }
   const condition = ifMatch && Object(args[last])[ifMatch];

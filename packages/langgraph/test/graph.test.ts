@@ -29,7 +29,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
       expect(result.log).toEqual(WHOLE_LOG);
     });
 
-    it('goes back to an earlier checkpoint and takes another branch', async () => {
+    it('returns to an earlier checkpoint and takes another branch', async () => {
       const config = { configurable: { thread_id: 'travel' } };
       const graph = buildGraph(new TidemarkSaver(store));
       await graph.invoke({ log: [] }, config);

@@ -45,7 +45,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
     });
     afterAll(() => store?.close());
 
-    it('answers random calls as the in-memory store does', async () => {
+    it('returns the same results as the in-memory store for random calls', async () => {
       let count = 0;
       await fc.assert(
         fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 40 }), async (steps) => {

@@ -54,15 +54,15 @@ export function integerSum(integer: string, which: Covered): string {
   }));
 }
 
-interface Place {
-    /** SQL for the digit at this position. */
+interface Digit {
+  /** SQL for the digit at this position. */
   digit: string;
   term(digit: number): number;
 }
 
-function termsSql(places: number, base: number, placeAt: (at: number) => Place): string {
-  const parts = Array.from({ length: places }, (_, at) => {
-    const { digit, term } = placeAt(at);
+function termsSql(digits: number, base: number, digitAt: (at: number) => Digit): string {
+  const parts = Array.from({ length: digits }, (_, at) => {
+    const { digit, term } = digitAt(at);
     const table = Array.from({ length: base }, (_, it) => term(it));
     return `('[0:${base - 1}]={${table}}'::int4[])[(${digit})::int4]`;
   });

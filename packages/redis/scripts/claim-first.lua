@@ -35,7 +35,7 @@ local BUCKETS, FRONTS, KINDS, WANTED = match(ARGV[8], '^(%d+) (%d+) (%d+) (%d)$'
 BUCKETS, FRONTS, WANTED = tonumber(BUCKETS), tonumber(FRONTS), WANTED == '1'
 local CLAIMS = #KEYS - 2 * BUCKETS
 -- Entries of expired records are skipped, up to this number.
-local MOST_READ = 2 * CLAIMS + 64
+local MAX_READ = 2 * CLAIMS + 64
 local AT_ONCE = math.ceil(CLAIMS / BUCKETS)
 -- Up to this number of claims, it costs less to look up results of tables than to unpack all of them.
 local FEW = 4
@@ -113,7 +113,7 @@ local function take()
   end
   if not first then return nil end
   taken = taken + 1
-  isCut = taken > MOST_READ
+  isCut = taken > MAX_READ
   if isCut then return nil end
   local member = first.member
   first.isNew = true

@@ -13,7 +13,7 @@ type Check = (facts: ServerFacts, settings: Settings) => Finding;
 
 const OLDEST_VERSION = 7;
 const MAX_LAG_SECONDS = 10;
-const LARGEST_CLOCK_GAP_MS = 1_000;
+const MAX_CLOCK_GAP_MS = 1_000;
 
 const CHECKS: Record<string, Check> = {
   'server version': serverVersion,
@@ -237,7 +237,7 @@ function login({ login }: ServerFacts): Finding {
 }
 
 function clock({ clockAheadMs }: ServerFacts): Finding {
-  if (Math.abs(clockAheadMs) <= LARGEST_CLOCK_GAP_MS) return ok('agrees with that of this process');
+  if (Math.abs(clockAheadMs) <= MAX_CLOCK_GAP_MS) return ok('agrees with that of this process');
   const direction = clockAheadMs > 0 ? 'ahead of' : 'behind';
   return {
     status: 'warn',

@@ -27,7 +27,7 @@ function predicted(write: RecordWrite): string[] | null {
 }
 
 describe('the index entries of a job after a step', () => {
-  it('are those of the record after it, whatever was in the record before', () => {
+  it('are those of the record after it, for any previous content of the record', () => {
     const states = option(constantFrom(...STATES));
     const fields = dictionary(constantFrom(...FIELDS), option(VALUES));
     const stamps = dictionary(constantFrom('created_at', 'run_at', 'timeout_at', 'updated_at'), OFFSETS);

@@ -30,7 +30,7 @@ const STAND_IN_BYTES = STAND_INS.map((text) => Buffer.from(text));
 const CLAIM_STAND_IN = 'a-claim';
 const TIME_DIGITS = STAND_INS[0]!.length;
 /** A time this far from now might have more digits. */
-const LARGEST_OFFSET = 10 ** (TIME_DIGITS - 1);
+const MAX_OFFSET = 10 ** (TIME_DIGITS - 1);
 /** Claim ids that are indexed, and are not part of any other entry. */
 const CLAIM_ID = /^[A-Za-z0-9_-]{1,100}$/;
 
@@ -53,7 +53,7 @@ export function indexKeysAfter({ name, expect, set, stamps = NO_STAMPS }: Record
   if (type === null || !STATES.has(state) || stamps.size > STAND_INS.length) return null;
   if (!isNew && !namesAll(state, set, stamps)) return null;
   for (const field of TIMES) if (set.get(field)) return null;
-  for (const offset of stamps.values()) if (offset > LARGEST_OFFSET) return null;
+  for (const offset of stamps.values()) if (offset > MAX_OFFSET) return null;
   const claimId = textOf(set.get('claim_id'));
   if (claimId !== '' && !CLAIM_ID.test(claimId)) return null;
   const priority = textOf(set.get('priority'));

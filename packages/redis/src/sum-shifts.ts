@@ -1,5 +1,5 @@
 /**
-  * Shifts checksums by a number of bytes. For any key, the checksums of two texts under that key differ by a constant,
+ * Shifts checksums by a number of bytes. For any key, the checksums of two texts under that key differ by a constant,
  * once the first is shifted by the difference of their lengths. A script that knows one checksum can therefore compute
  * the other with a table, without reading any bytes.
  */

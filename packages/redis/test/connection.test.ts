@@ -108,7 +108,7 @@ describe.skipIf(WITHOUT_REDIS)('a login', () => {
 });
 
 describe.skipIf(WITHOUT_REDIS)('a database', () => {
-  it('holds its own data, also after the connection was lost', async () => {
+  it('holds its own data, even after the connection was lost', async () => {
     const server = await startOwnServer('redis');
     onTestFinished(() => server.stop());
     const prefix = newPrefix();
@@ -208,7 +208,7 @@ describe('something that is not Redis', () => {
   const open = (url: string) => redisStore({ url, prefix: newPrefix(), connectionTimeoutMs: 300 });
   const REFUSED = { code: 'UNAVAILABLE', outcome: 'rejected' };
 
-  it('answers over HTTP', async () => {
+  it('responds over HTTP', async () => {
     const server = createHttpServer((_, response) => response.end('hello'));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -216,12 +216,12 @@ describe('something that is not Redis', () => {
     await expect(open(`redis://127.0.0.1:${(server.address() as AddressInfo).port}`)).rejects.toMatchObject(REFUSED);
   });
 
-  it('answers more than it was asked', async () => {
+  it('sends more replies than it was asked for', async () => {
     const url = await listen((socket) => socket.on('data', () => socket.write('+OK\r\n'.repeat(9))));
     await expect(open(url)).rejects.toMatchObject(REFUSED);
   });
 
-  it('accepts connections and says nothing', async () => {
+  it('accepts connections and sends nothing', async () => {
     const url = await listen(() => {});
     await expect(open(url)).rejects.toMatchObject({ ...REFUSED, message: expect.stringContaining('within 300 ms') });
   });

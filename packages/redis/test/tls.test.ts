@@ -19,9 +19,16 @@ const encrypted: ServerKind = {
   ...redis,
   name: 'redis-tls',
   container: { ports: [6379, 6380], args: [], environment: {} },
-  serverArgs: (place) => [
-    ...redis.serverArgs(place),
-    ...['--tls-port', String(place.ports[1]), '--tls-auth-clients', 'yes', '--tls-ca-cert-file', pathOf('ca.pem')],
+  serverArgs: (installation) => [
+    ...redis.serverArgs(installation),
+    ...[
+      '--tls-port',
+      String(installation.ports[1]),
+      '--tls-auth-clients',
+      'yes',
+      '--tls-ca-cert-file',
+      pathOf('ca.pem'),
+    ],
     ...['--tls-cert-file', pathOf('server.pem'), '--tls-key-file', pathOf('server.key')],
   ],
 };

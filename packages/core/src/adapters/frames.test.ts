@@ -12,7 +12,7 @@ const FRAMES: Frame[] = [
 ];
 
 describe('frames', () => {
-  it.each([{}, { compress: false }, { compress: true }])('come back as they were packed: %j', (options) => {
+  it.each([{}, { compress: false }, { compress: true }])('are returned as they were packed: %j', (options) => {
     for (const frames of [[], FRAMES, [{ type: 'zeros', bytes: Buffer.alloc(5_000) }]])
       expect(plain(unpackFrames(packFrames(frames, options)))).toEqual(plain(frames));
   });
@@ -46,7 +46,7 @@ describe('frames', () => {
 });
 
 describe('fields', () => {
-  it('come back joined, whatever their number', () => {
+  it('are joined again, for any number of fields', () => {
     for (const length of [0, 1, 5, 6, 7, 15, 16, 17, 100]) {
       const bytes = randomBytes(length);
       const fields = cutIntoFields('value', bytes, 10);

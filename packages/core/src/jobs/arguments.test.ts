@@ -135,7 +135,7 @@ describe('an overdue job', () => {
     'not announced': ['failed'],
   } as const;
 
-  it.each(Object.entries(FITTING))('%s is %j, or has ended meanwhile', (reason, states) => {
+  it.each(Object.entries(FITTING))('%s is %j, or has ended in the meantime', (reason, states) => {
     for (const state of STATES) {
       const fits = (states as readonly string[]).includes(state);
       expect(fitsReason(state, reason as never)).toBe(fits);

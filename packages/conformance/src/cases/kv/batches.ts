@@ -217,7 +217,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
           ),
         );
         const revisions = results.map((result, n) => {
-          expect(result.written, 'every retry hears that it is written');
+          expect(result.written, 'every retry returns that it was written');
           const found = result.results.map(({ revision }) => revision);
           return (n + 1) % 3 ? found : found.toReversed();
         });
