@@ -36,7 +36,7 @@ const run = defineCommand({
     name: withDefault(text('name', 'name of the subscription'), 'snowflake'),
     shards: withDefault(integer('n', 'number of shards; fixed at first use', 1), 1),
     stage: text('name', 'Snowflake stage through which large pages are loaded'),
-    stagePlace: text('schemaName', 's3://bucket/prefix behind the stage'),
+    stagePlace: text('url', 's3://bucket/prefix behind the stage'),
     for: duration('duration', 'stop after this time'),
   },
   examples: [
@@ -137,7 +137,7 @@ async function stageOf({
 }): Promise<SnowflakeStage | null> {
   if (stage === undefined && stagePlace === undefined) return null;
   if (stage === undefined || stagePlace === undefined)
-    throw invalidArgument(stage === undefined ? '--stage' : '--stage-schemaName', 'given if the other is');
+    throw invalidArgument(stage === undefined ? '--stage' : '--stage-place', 'given if the other is');
   return { name: stage, target: await openArchiveTarget(stagePlace) };
 }
 
