@@ -7,6 +7,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Plugin, rolldown } from 'rolldown';
 import { buildInspector } from './inspector.ts';
+import { floorOf, readManifest } from './packages/manifests.ts';
 import { ROOT, runVisibly, toolPath } from './processes.ts';
 import { buildSite, SITE } from './site/site.ts';
 
@@ -57,6 +58,8 @@ async function bundle(directory: string): Promise<void> {
     platform: 'node',
     plugins: [inlineTexts],
     resolve: { conditionNames: [SOURCE, 'import', 'default'] },
+    // Rewrites newer syntax of the sources, such as `await using`, for the oldest Node that we support.
+    transform: { target: `node${floorOf(readManifest(ROOT))}` },
     // Files of other packages stay imports. Private packages are not published, so they are bundled.
     external: (id) => !id.startsWith('.') && !id.startsWith('/') && !isPrivate(id),
   });

@@ -56,7 +56,8 @@ async function buildImage({ offline }: { offline: boolean }): Promise<{ director
     if (offline) linkInstalled(directory);
     for (const { rest } of stage!.filter(({ word }) => word === 'RUN')) {
       const steps = rest.split(' && ').filter((step) => !offline || !step.startsWith('npm ci'));
-      const env = { ...process.env, PATH: PATH_WITH_NODE };
+      // Vite, which the matrix runs before, sets NODE_ENV in its process, and npm would omit what the build needs.
+      const env = { ...process.env, PATH: PATH_WITH_NODE, NODE_ENV: '' };
       const { code, output } = await runQuietly('sh', ['-ec', steps.join(' && ')], { cwd: directory, env });
       if (code !== 0) throw new Error(output);
     }
