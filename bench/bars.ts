@@ -30,8 +30,8 @@ function scaleOf({ bars, isLogarithmic }: Chart): (ratio: number) => number {
   const [low, high] = isLogarithmic
     ? [Math.log(Math.min(0.25, ...ratios)), Math.log(Math.max(4, ...ratios))]
     : [0, Math.max(1.25, ...ratios)];
-  const place = (ratio: number) => ((isLogarithmic ? Math.log(ratio) : ratio) - low) / (high - low);
-  return (ratio) => LABEL_WIDTH + place(ratio) * (WIDTH - LABEL_WIDTH - MARGIN);
+  const fraction = (ratio: number) => ((isLogarithmic ? Math.log(ratio) : ratio) - low) / (high - low);
+  return (ratio) => LABEL_WIDTH + fraction(ratio) * (WIDTH - LABEL_WIDTH - MARGIN);
 }
 
 /** Returns the chart as SVG. */

@@ -1,8 +1,8 @@
 /**
  * `npm run bench -- guard`: measures a short set of scenarios and names the scenarios that became more than 5 % slower
- * than the accepted figures in `bench/accepted.json`. It compares ratios to work of the same kind without Tidemark,
+ * than the accepted results in `bench/accepted.json`. It compares ratios to work of the same kind without Tidemark,
  * measured in alternating rounds, and CPU per operation divided by the CPU of that work, so that a faster or slower
- * machine does not count. `--accept` replaces the accepted figures. `--only redis,sqlite` limits the engines,
+ * machine does not count. `--accept` replaces the accepted results. `--only redis,sqlite` limits the engines,
  * `--rounds 7` the rounds.
  */
 import { spawn } from 'node:child_process';
@@ -193,7 +193,7 @@ export async function guard(args: string[]): Promise<boolean> {
     return true;
   }
   if (!accepted) {
-    console.log('\nThere are no accepted figures; run `npm run bench -- guard --accept` on a quiet machine');
+    console.log('\nThere are no accepted results; run `npm run bench -- guard --accept` on an idle machine');
     return true;
   }
   const slower = Object.entries(figures).flatMap(([name, now]) => {
@@ -204,6 +204,6 @@ export async function guard(args: string[]): Promise<boolean> {
     const percent = Math.round(Math.abs(now / before - 1) * 100);
     console.log(`SLOWER  ${scenario}: ${what} ${before.toFixed(2)} → ${now.toFixed(2)} (${percent} %)`);
   }
-  if (slower.length === 0) console.log('\nnothing is more than 5 % slower than the accepted figures');
+  if (slower.length === 0) console.log('\nnothing is more than 5 % slower than the accepted results');
   return slower.length === 0;
 }

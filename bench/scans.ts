@@ -52,7 +52,11 @@ async function onEngine(engine: string, quick: boolean): Promise<Figure[]> {
   const store = await open(url, { timeoutMs: 60_000 });
   try {
     return [
-      costOf(SCAN_COST, `${engine}: scan of one record beside heavy ones, against get`, await oneAmongHeavy(store)),
+      costOf(
+        SCAN_COST,
+        `${engine}: scan of one record among large ones, compared with get`,
+        await oneAmongHeavy(store),
+      ),
       costOf(REVERSE_COST, `${engine}: page of ${PAGE} in reverse, against forwards`, await reversePage(store)),
       await appendsBesideDeletion(store, engine, quick ? 20_000 : 100_000),
     ];
@@ -113,7 +117,7 @@ async function appendsBesideDeletion(store: Store, engine: string, records: numb
   const before = await appendRate(store, sleep(ALONE_MS));
   const ours = await appendRate(store, deleteAll(store, records));
   const raw = (before + (await appendRate(store, sleep(ALONE_MS)))) / 2;
-  const scenario = `${engine}: appends beside deletePrefix of ${records} records`;
+  const scenario = `${engine}: appends during deletePrefix of ${records} records`;
   const ratio = ours / raw;
   return { scenario, unit: '1/s', ours, raw, ratio, wanted: `≥ ${APPEND_SHARE}`, kept: ratio >= APPEND_SHARE };
 }

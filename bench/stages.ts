@@ -13,7 +13,7 @@ export const STAGES = [
   'encode',
   'driver',
   'socket',
-  'collection',
+  'gc',
   'work',
 ] as const;
 export type Stage = (typeof STAGES)[number];
@@ -28,7 +28,7 @@ export const MEANINGS: Readonly<Record<Stage, string>> = {
   encode: 'statements, arguments and replies of the engine',
   driver: "the driver of the engine's server, or the engine itself if it is in this process",
   socket: 'sockets and streams of Node',
-  collection: 'garbage collection',
+  gc: 'garbage collection',
   work: 'the benchmark itself',
 };
 
@@ -58,7 +58,7 @@ const RULES: readonly (readonly [RegExp, Stage])[] = [
 
 /** Native functions that have their own stage, by name. */
 const NATIVE: Readonly<Record<string, Stage>> = {
-  '(garbage collector)': 'collection',
+  '(garbage collector)': 'gc',
   writev: 'socket',
   writeUtf8String: 'socket',
   writeLatin1String: 'socket',

@@ -9,12 +9,12 @@ import { S3_KEYS } from '../scripts/servers/ceph.ts';
 import { offeredUrl, startOwnServer } from '../scripts/servers/index.ts';
 
 /** Opens the archive at a path or a URL. The keys of a bucket are in the environment. */
-export function openArchive(place: string): ArchiveTarget {
-  return place.startsWith('s3:') ? s3Target(place) : directoryTarget(place);
+export function openArchive(location: string): ArchiveTarget {
+  return location.startsWith('s3:') ? s3Target(location) : directoryTarget(location);
 }
 
 /** Creates a bucket, and puts its keys into the environment of this process and those that it starts. */
-export async function newBucketUrl(): Promise<{ place: string; stop(): Promise<void> }> {
+export async function newBucketUrl(): Promise<{ location: string; stop(): Promise<void> }> {
   const offered = offeredUrl('s3');
   const server = offered === undefined ? await startOwnServer('s3') : { url: offered, stop: async () => {} };
   const bucket = `rig-${crypto.randomUUID()}`;
@@ -23,5 +23,5 @@ export async function newBucketUrl(): Promise<{ place: string; stop(): Promise<v
   const client = new S3Client({ endpoint: server.url, region: 'us-east-1', forcePathStyle: true });
   await client.send(new CreateBucketCommand({ Bucket: bucket }));
   client.destroy();
-  return { place: `s3://${bucket}/rig?endpoint=${encodeURIComponent(server.url)}`, stop: () => server.stop() };
+  return { location: `s3://${bucket}/rig?endpoint=${encodeURIComponent(server.url)}`, stop: () => server.stop() };
 }

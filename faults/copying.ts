@@ -214,7 +214,8 @@ async function crashRetention(wanted: number): Promise<string[]> {
     }
     problems.push(...(await finish('retention', addresses, folder)));
     const ended = (await runsOf(store)).filter(({ runId }) => !living.has(runId));
-    if (ended.length > 0) problems.push(`${ended.length} runs were to go and are there, such as ${ended[0]!.runId}`);
+    if (ended.length > 0)
+      problems.push(`${ended.length} runs should have been removed and still exist, such as ${ended[0]!.runId}`);
     const left = await leftovers(path);
     if (left > 0) problems.push(`${left} events of removed runs are still in the file`);
     console.log(

@@ -205,7 +205,7 @@ async function judge(engine: EngineName): Promise<{ summary: string; isGood: boo
       const ratios = rounds.map((rates) => rates.damaged[part] / rates.sound[part]);
       const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2));
       const rate = median(rounds.map((rates) => rates.damaged[part]));
-      if (median(ratios) < MIN_RATE) problems.push(`${part} is slower beside damage`);
+      if (median(ratios) < MIN_RATE) problems.push(`${part} is slower while another run is damaged`);
       return `${part} ${median(ratios).toFixed(2)} (${least} to ${most}, ${Math.round(rate)}/s)`;
     }).join(', ');
     const { alertMs } = damaged;

@@ -11,7 +11,7 @@ export function takePriority(): void {
   try {
     setPriority(-20);
   } catch {
-    // Only root may do this. Without it, the figures are noisier.
+    // Only root may do this. Without it, the results are noisier.
   }
 }
 

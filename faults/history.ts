@@ -157,7 +157,7 @@ function checkShape(log: readonly LogEvent[], report: Report): void {
 
 function checkWrite(key: string, write: WriteHistory, event: LogEvent | undefined, report: Report): void {
   if (!event) {
-    if (write.acked.length > 0) report('lost', `${key} was acknowledged at ${write.acked[0]} and is not there`);
+    if (write.acked.length > 0) report('lost', `${key} was acknowledged at ${write.acked[0]} and does not exist`);
     return;
   }
   for (const runSeq of write.acked) {

@@ -38,7 +38,7 @@ export function checkJobs(jobs: readonly Job[], notes: readonly JobNote[], expec
     if (completions.length > 1) problems.push(`${taskId} was completed ${completions.length} times`);
     const other = completions.find(({ claimId }) => claimId !== resultRef);
     if (other) problems.push(`${taskId} was completed by ${other.claimId}, but holds the result of ${resultRef}`);
-    if (lost.has(resultRef)) problems.push(`${taskId} holds the result of ${resultRef}, who was told that it lost`);
+    if (lost.has(resultRef)) problems.push(`${taskId} holds the result of ${resultRef}, whose worker got CLAIM_LOST`);
     if (claims.get(resultRef) !== taskId) problems.push(`${taskId} holds the result of ${resultRef}, who never had it`);
   }
   return problems;

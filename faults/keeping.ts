@@ -81,9 +81,9 @@ async function look(store: Store, archiver: Archiver, runId: string, heads: Head
 async function crashRepeatedly(wanted: number): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-keeping-'));
   const path = join(folder, 'store.db');
-  const { place: archive, stop } = values.s3
+  const { location: archive, stop } = values.s3
     ? await newBucketUrl()
-    : { place: join(folder, 'archive'), stop: async () => {} };
+    : { location: join(folder, 'archive'), stop: async () => {} };
   const store = await sqliteStore(path);
   const archiver = createArchiver({ store, target: openArchive(archive) });
   const problems: string[] = [];
@@ -111,7 +111,7 @@ async function crashRepeatedly(wanted: number): Promise<string[]> {
     const args = ['--what', 'archive', '--path', path, '--archive', archive, '--', ...runIds];
     const other = new WriterProcess('keeping-child', args, join(folder, 'notes'));
     const code = await other.end();
-    return code === 0 ? [] : [`an archiver beside another one failed with ${code}: ${other.errors}`];
+    return code === 0 ? [] : [`an archiver that ran at the same time failed with ${code}: ${other.errors}`];
   };
   const check = async (expected?: string) => {
     for (const runId of runIds) {

@@ -70,7 +70,7 @@ async function measureArtifact(store: Store, megabytes: number): Promise<void> {
   await store.artifacts.delete(id);
 }
 
-async function measureArchive(store: Store, place: string, events: number): Promise<void> {
+async function measureArchive(store: Store, location: string, events: number): Promise<void> {
   const runs = Math.ceil(events / RUN_EVENTS);
   for (let run = 0; run < runs; run++) {
     const payload = { tool: 'search', answer: 'a short answer of the tool, as agents get it', run };
@@ -87,7 +87,7 @@ async function measureArchive(store: Store, place: string, events: number): Prom
     for (let at = 0; at < steps.length; at += BATCH) await store.runs.appendEvents(steps.slice(at, at + BATCH), LIMIT);
     await handle.append('RunCompleted');
   }
-  const target = openArchive(place);
+  const target = openArchive(location);
   const archiver = createArchiver({ store, target });
   await measured(`${events} events archived`, async () => {
     const report = await archiver.archiveRuns({});
@@ -101,13 +101,13 @@ async function measureArchive(store: Store, place: string, events: number): Prom
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-s3-memory-'));
-const { place, stop } = await newBucketUrl();
+const { location, stop } = await newBucketUrl();
 const retention = { maxArtifactBytes: Number.POSITIVE_INFINITY, maxUnscopedBytes: Number.POSITIVE_INFINITY };
 const plain = await sqliteStore({ path: join(folder, 'store.db'), artifacts: retention, timeoutMs: 600_000 });
-const store = withArtifactBytes(plain, s3Bytes(place))!;
+const store = withArtifactBytes(plain, s3Bytes(location))!;
 try {
   if (Number(values.megabytes) > 0) await measureArtifact(store, Number(values.megabytes));
-  if (Number(values.events) > 0) await measureArchive(store, place, Number(values.events));
+  if (Number(values.events) > 0) await measureArchive(store, location, Number(values.events));
 } finally {
   await store.close();
   await stop();

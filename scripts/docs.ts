@@ -56,7 +56,7 @@ try {
 | Its \`claimId\` | ${settledBy('claimId')} |
 
 Stores generate missing request and claim ids of jobs, pauses and memory themselves, and the error carries them. KV writes are
-settled only when the caller passes a \`requestId\`. Without one \`replay\` refuses them with \`INVALID_ARGUMENT\`, since a second write
+settled only when the caller passes a \`requestId\`. Without one \`replay\` rejects them with \`INVALID_ARGUMENT\`, since a second write
 could overwrite a later write of another client; \`isReplayable(write)\` reports this in advance.
 
 A write contains the arguments of the call, with these exceptions:

@@ -1,4 +1,4 @@
-/** Growth on PostgreSQL: the bare driver works on copies of our tables, with one row per job in a table of its own. */
+/** Growth on PostgreSQL: the bare driver works on copies of our tables, with one row per job in a separate table. */
 import { postgresStore } from '@tidemark/postgres';
 import pg from 'pg';
 import { startOwnServer } from '../../scripts/servers/index.ts';

@@ -1,4 +1,4 @@
-/** Growth on SQLite: the bare driver works on a copy of our file, with one row per job in a table of its own. */
+/** Growth on SQLite: the bare driver works on a copy of our file, with one row per job in a separate table. */
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

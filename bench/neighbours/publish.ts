@@ -6,7 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Bar, drawBars } from '../bars.ts';
 import { LACKS, SCENARIOS } from './scenarios.ts';
 
-/** The stored result of one scenario compared with one neighbour. */
+/** The stored result of one scenario compared with one library. */
 export interface Result {
   scenario: string;
   contender: string;
@@ -56,7 +56,7 @@ function tableOf(reports: readonly Report[]): string {
       LACKS[contender] ?? '',
     ]),
   );
-  const head = ['scenario', 'neighbour', 'Tidemark ÷ neighbour', 'CPU in µs', 'what the neighbour does not promise'];
+  const head = ['scenario', 'library', 'Tidemark ÷ library', 'CPU in µs', 'what the library does not provide'];
   return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
@@ -74,23 +74,23 @@ export function publish(): void {
   const bars = reports.flatMap(barsOf);
   writeFileSync(
     PICTURE,
-    drawBars({ title: "Tidemark's rate divided by that of the neighbour", facts, bars, isLogarithmic: true }),
+    drawBars({ title: "Tidemark's rate divided by that of the library", facts, bars, isLogarithmic: true }),
   );
   const readme = readFileSync(README, 'utf8');
   const [from, to] = [readme.indexOf(BEGIN), readme.indexOf(END)];
   if (from === -1 || to < from) throw new Error(`The README has no ${BEGIN} and ${END}`);
   const text = `${BEGIN}
 
-![How fast Tidemark is beside its neighbours](docs/bench.svg)
+![Rates of Tidemark compared with similar libraries](docs/bench.svg)
 
-Above 1, Tidemark is faster. Both sides run in one process and on one server, in alternating rounds: the median and range
-of the rounds, and the CPU of the process per operation (Tidemark / neighbour). Run it with
+Above 1, Tidemark is faster. Both sides run in one process and on one server, in alternating rounds. The table shows the
+median and range of the rounds, and the CPU of the process per operation (Tidemark / library). Run it with
 \`npm run bench -- neighbours\`.
 
 ${facts.map((fact) => `- ${fact}`).join('\n')}
 
 <details>
-<summary>Every figure, and what each neighbour does not promise</summary>
+<summary>All results, and what each library does not provide</summary>
 
 ${tableOf(reports)}
 

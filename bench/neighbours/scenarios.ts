@@ -1,4 +1,4 @@
-/** The scenarios, and the promises that neighbours do not make, as data. */
+/** The scenarios, and the promises that other libraries do not make, as data. */
 
 export type Kind = 'kv' | 'jobs' | 'events' | 'checkpoints';
 
@@ -27,12 +27,12 @@ export const SCENARIOS = [
   { id: 'work1', kind: 'jobs', title: 'claim and complete a job, one worker', count: 200 },
 ] as const satisfies readonly Scenario[];
 
-/** For each neighbour, what Tidemark promises in the same scenarios and the neighbour does not. */
+/** For each library, the promises that Tidemark keeps in the same scenarios and the library does not make. */
 export const LACKS: Readonly<Record<string, string>> = {
   emmett: 'no idempotency keys, no hash chain; concurrent appends to one stream conflict and are retried here',
   'langgraph saver': 'no checksums',
-  keyv: 'no compare-and-swap, no order of keys, no checksums, no request ids',
-  unstorage: 'no compare-and-swap, no order of keys, no checksums, no request ids',
+  keyv: 'no compare-and-swap, no ordered keys, no checksums, no request ids',
+  unstorage: 'no compare-and-swap, no ordered keys, no checksums, no request ids',
   bullmq: 'no checksums',
   'pg-boss': 'no fence: a late worker may complete a job that another one has; no checksums',
   'graphile-worker': 'completed jobs are deleted; no checksums',

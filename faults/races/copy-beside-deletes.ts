@@ -81,7 +81,7 @@ async function stateOf({ runs, kv, agents, artifacts }: Store, n: number) {
   const late = runs.handle(`run ${n}`).append('RunStarted', { n });
   return {
     run: await late.then(
-      ({ idempotent }) => (idempotent ? 'there' : 'begun anew'),
+      ({ idempotent }) => (idempotent ? 'stored' : 'started again'),
       (error: unknown) => (isTidemarkError(error) ? error.code : String(error)),
     ),
     key: (await kv.get(`key ${n}`)) !== null,

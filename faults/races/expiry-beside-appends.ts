@@ -16,7 +16,7 @@ const EXPIRES = { expires: { after: AFTER_MS, status: 'any' } } as const;
 const EXPECTED = ['RUN_DELETED', 'CONFLICT'] as const;
 
 export const expiryBesideAppends: Race = {
-  summary: 'appends to a run that expires beside its sweeps and new lives',
+  summary: 'appends to a run that expires during its sweeps and new lives',
   rounds: { short: 5, long: 150 },
   round,
 };

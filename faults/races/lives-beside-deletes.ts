@@ -19,7 +19,7 @@ interface Stored {
 }
 
 export const livesBesideDeletes: Race = {
-  summary: 'appends to every life of a run beside its deletes and new beginnings',
+  summary: 'appends to every life of a run while it is deleted and started again',
   rounds: { short: 6, long: 200 },
   round,
 };

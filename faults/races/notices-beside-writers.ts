@@ -113,7 +113,7 @@ export const noticesBesideWriters: Race = {
     if (!copier.runs.has(end)) problems.push(`the reader never reached ${end}`);
     if (!wasDeleted) problems.push(`${gone} was already gone when it was deleted`);
     if (!copier.removals.has(gone)) problems.push(`the reader never learned that ${gone} was deleted`);
-    if (copier.removals.has(kept)) problems.push(`the reader was told that ${kept} was deleted`);
+    if (copier.removals.has(kept)) problems.push(`the reader received a notice that ${kept} was deleted`);
     return { checks: 2 * EVENTS + 3, problems };
   },
 };

@@ -4,7 +4,7 @@
  */
 
 import { dirname } from 'node:path';
-import type { Place, ServerKind } from './kind.ts';
+import type { Installation, ServerKind } from './kind.ts';
 
 /** The keys of the gateway's users. `full` may store `FULL_AFTER` objects. */
 export const S3_KEYS = {
@@ -15,7 +15,7 @@ export const FULL_AFTER = 2;
 
 const MEMORY_BYTES = 8 * 1024 ** 3;
 
-const configuration = ({ directory, ports: [gateway, monitor] }: Pick<Place, 'directory' | 'ports'>) => `
+const configuration = ({ directory, ports: [gateway, monitor] }: Pick<Installation, 'directory' | 'ports'>) => `
 [global]
 fsid = 7c0ab4d5-5f0e-4a54-9c8f-6d3b2c8a9e10
 mon host = [v2:127.0.0.1:${monitor}/0]
@@ -94,9 +94,12 @@ export const ceph: ServerKind = {
   refusesRoot: false,
   stopSignal: 'SIGTERM',
   prepare: async () => '/bin/sh',
-  serverArgs: (place) => [
-    ...['-c', `PATH='${dirname(place.program)}':$PATH${START.replace('%CONFIGURATION%', () => configuration(place))}`],
-    ...['tidemark-ceph', String(place.ports[1])],
+  serverArgs: (installation) => [
+    ...[
+      '-c',
+      `PATH='${dirname(installation.program)}':$PATH${START.replace('%CONFIGURATION%', () => configuration(installation))}`,
+    ],
+    ...['tidemark-ceph', String(installation.ports[1])],
     ...[S3_KEYS.tidemark.accessKeyId, S3_KEYS.tidemark.secretAccessKey],
     ...[S3_KEYS.full.accessKeyId, S3_KEYS.full.secretAccessKey, String(FULL_AFTER)],
   ],

@@ -4,7 +4,7 @@
  */
 
 /** The settings of one server that we start. */
-export interface Place {
+export interface Installation {
   /** Absolute path of the server's program. */
   program: string;
   /** A temporary directory for this server, removed when it stops. */
@@ -36,8 +36,8 @@ export interface ServerKind extends ProgramKind {
   refusesRoot: boolean;
   stopSignal: 'SIGTERM' | 'SIGINT';
   /** Prepares the empty directory before the first start. May return another program to start. */
-  prepare?(place: Place): Promise<string | undefined>;
-  serverArgs(place: Place): string[];
+  prepare?(installation: Installation): Promise<string | undefined>;
+  serverArgs(installation: Installation): string[];
   url(port: number): string;
   /** Connects with the server's protocol and returns its version. Rejects until the server is ready. */
   probe(url: URL): Promise<string>;

@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Place, ServerKind } from './kind.ts';
+import type { Installation, ServerKind } from './kind.ts';
 import { nats } from './nats.ts';
 import { type UnpackedProgram, unpack } from './unpacked.ts';
 
@@ -19,21 +19,24 @@ const DEBIAN_13: UnpackedProgram = {
 /** Returns a kind of that version whose server reads this configuration, after the part about ports and directories. */
 export async function natsOf(
   version: NatsVersion,
-  configuration: (place: Place) => string = () => '',
-  jetstream: (place: Place) => string = () => '',
+  configuration: (installation: Installation) => string = () => '',
+  jetstream: (installation: Installation) => string = () => '',
 ): Promise<ServerKind> {
-  const fileOf = ({ directory }: Place) => join(directory, 'nats.conf');
-  const prepare = async (place: Place) => {
-    writeFileSync(fileOf(place), `${base(place, jetstream(place))}\n${configuration(place)}\n`);
+  const fileOf = ({ directory }: Installation) => join(directory, 'nats.conf');
+  const prepare = async (installation: Installation) => {
+    writeFileSync(
+      fileOf(installation),
+      `${base(installation, jetstream(installation))}\n${configuration(installation)}\n`,
+    );
     return undefined;
   };
-  const kind: ServerKind = { ...nats, prepare, serverArgs: (place) => ['-c', fileOf(place)] };
+  const kind: ServerKind = { ...nats, prepare, serverArgs: (installation) => ['-c', fileOf(installation)] };
   if (version === 'installed') return kind;
   const elsewhere = [dirname(await unpack(DEBIAN_13))];
   return { ...kind, title: DEBIAN_13.title, notFromPath: true, elsewhere, aptPackage: undefined };
 }
 
-function base({ directory, ports }: Place, jetstream: string): string {
+function base({ directory, ports }: Installation, jetstream: string): string {
   return [
     `listen: "127.0.0.1:${ports[0]}"`,
     `http: "127.0.0.1:${ports[1]}"`,

@@ -2,7 +2,7 @@
 
 import { chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Place, ServerKind } from './kind.ts';
+import type { Installation, ServerKind } from './kind.ts';
 import { probe } from './postgres.ts';
 
 /** Returns a pooler in front of the server at `upstream`, with access to every database and role of that server. */
@@ -18,7 +18,7 @@ export function pgbouncer(upstream: string): ServerKind {
     refusesRoot: true,
     // SIGINT would wait for every client to disconnect.
     stopSignal: 'SIGTERM',
-    prepare: async (place) => writeSettings(place, new URL(upstream)),
+    prepare: async (installation) => writeSettings(installation, new URL(upstream)),
     serverArgs: ({ directory }) => [join(directory, 'pgbouncer.ini')],
     url: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
     probe,
@@ -26,7 +26,7 @@ export function pgbouncer(upstream: string): ServerKind {
 }
 
 /** `trust` takes the role from the client, which must be listed; with `any`, everyone would have the same role. */
-function writeSettings({ directory, ports, user }: Place, { hostname, port }: URL): undefined {
+function writeSettings({ directory, ports, user }: Installation, { hostname, port }: URL): undefined {
   const users = join(directory, 'users.txt');
   const settings = join(directory, 'pgbouncer.ini');
   writeFileSync(users, ROLES.map((role) => `"${role}" ""\n`).join(''));

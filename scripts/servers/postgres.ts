@@ -4,7 +4,7 @@ import { cpSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { ROOT, runQuietly } from '../processes.ts';
 import { converse } from './conversation.ts';
-import type { Place, ServerKind } from './kind.ts';
+import type { Installation, ServerKind } from './kind.ts';
 
 export const postgres: ServerKind = {
   name: 'postgres',
@@ -21,8 +21,8 @@ export const postgres: ServerKind = {
   refusesRoot: true,
   // SIGTERM would wait for every client to disconnect.
   stopSignal: 'SIGINT',
-  prepare: async (place) => {
-    await initialise(place);
+  prepare: async (installation) => {
+    await initialise(installation);
     return undefined;
   },
   serverArgs: ({ directory, ports }) => [
@@ -46,9 +46,9 @@ export function postgresOfVersion(version: PostgresVersion): ServerKind {
     elsewhere: [join(ROOT, 'node_modules', `postgres-${version}`, 'native', 'bin')],
     notFromPath: true,
     container: { ...postgres.container, image: `postgres:${version}` },
-    prepare: async (place) => {
-      const program = copyProgram(place);
-      await initialise({ ...place, program });
+    prepare: async (installation) => {
+      const program = copyProgram(installation);
+      await initialise({ ...installation, program });
       return program;
     },
   };
@@ -58,7 +58,7 @@ export function postgresOfVersion(version: PostgresVersion): ServerKind {
  * Copies the program to a directory that its user can read, which may not be the case in the checkout, and adds the
  * library names that it loads, because npm packages cannot contain symbolic links.
  */
-function copyProgram({ program, directory }: Place): string {
+function copyProgram({ program, directory }: Installation): string {
   const native = dirname(dirname(program));
   const copy = join(directory, 'postgres');
   for (const part of ['bin', 'lib', 'share']) {
@@ -80,7 +80,7 @@ function copyProgram({ program, directory }: Place): string {
 }
 
 /** `--no-sync` skips only the flush of the empty cluster; the server itself runs with `fsync` on. */
-async function initialise({ program, directory, user }: Place): Promise<void> {
+async function initialise({ program, directory, user }: Installation): Promise<void> {
   const { code, output } = await runQuietly(
     join(dirname(realpathSync(program)), 'initdb'),
     [

@@ -19,9 +19,16 @@ const nodeOf = (kind: ServerKind): ServerKind => ({
   title: `A node of ${kind.title} Cluster`,
   // A node in a container would announce an address that nothing else can reach.
   container: { ports: [6379, 16379], args: [], environment: {} },
-  serverArgs: (place) => [
-    ...kind.serverArgs(place),
-    ...['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf', '--cluster-port', String(place.ports[1])],
+  serverArgs: (installation) => [
+    ...kind.serverArgs(installation),
+    ...[
+      '--cluster-enabled',
+      'yes',
+      '--cluster-config-file',
+      'nodes.conf',
+      '--cluster-port',
+      String(installation.ports[1]),
+    ],
     ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--cluster-replica-validity-factor', '0'],
   ],
 });

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { guardDirectory } from './guard.ts';
 import type { Source } from './install.ts';
-import type { Place, ServerKind } from './kind.ts';
+import type { Installation, ServerKind } from './kind.ts';
 import { freePorts } from './ports.ts';
 
 const READY_WITHIN_MS = 60_000;
@@ -107,9 +107,9 @@ async function prepareStart(
   let args = dockerArgs(kind, ports);
   if (source !== 'docker') {
     if (user) chownSync(directory, user.uid, user.gid);
-    const place: Place = { program: source.program, directory, ports, user };
-    program = (await kind.prepare?.(place)) ?? source.program;
-    args = kind.serverArgs(place);
+    const installation: Installation = { program: source.program, directory, ports, user };
+    program = (await kind.prepare?.(installation)) ?? source.program;
+    args = kind.serverArgs(installation);
   }
   return async () => {
     const log = openSync(join(directory, 'server.log'), 'a');

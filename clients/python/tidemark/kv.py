@@ -323,19 +323,19 @@ def _sealed(sealed: Sealed) -> dict[str, Any]:
 
 
 def _operation(operation: Operation, at: int) -> dict[str, Any]:
-    place = f"operations[{at}]"
+    path = f"operations[{at}]"
     if not isinstance(operation, Put | SetFields | Delete):
-        raise invalid_argument(place, "a Put, SetFields or Delete")
-    wire: dict[str, Any] = {"op": _OPS[type(operation)], "key": check_id(operation.key, f"{place}.key")}
+        raise invalid_argument(path, "a Put, SetFields or Delete")
+    wire: dict[str, Any] = {"op": _OPS[type(operation)], "key": check_id(operation.key, f"{path}.key")}
     if operation.expected is not None:
-        wire["expected"] = _fields(operation.expected, f"{place}.expected")
+        wire["expected"] = _fields(operation.expected, f"{path}.expected")
     if operation.expected_revision is not None:
         wire["expectedRevision"] = operation.expected_revision
     if isinstance(operation, Delete):
         return wire
-    wire |= {"fields": _fields(operation.fields, f"{place}.fields"), **_sealed(operation.sealed)}
+    wire |= {"fields": _fields(operation.fields, f"{path}.fields"), **_sealed(operation.sealed)}
     if operation.ttl is not None:
-        wire["ttl"] = duration_ms(operation.ttl, f"{place}.ttl")
+        wire["ttl"] = duration_ms(operation.ttl, f"{path}.ttl")
     if isinstance(operation, SetFields) and operation.if_exists:
         wire["ifExists"] = True
     return wire

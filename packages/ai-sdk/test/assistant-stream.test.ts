@@ -1,4 +1,4 @@
-/** `TidemarkStreamStore` beside the in-memory store of assistant-stream, and with its context. */
+/** `TidemarkStreamStore` compared with the in-memory store of assistant-stream, and used with its context. */
 import type { Store } from '@tidemark/core';
 import { memoryStore, OWNER_LABEL } from '@tidemark/core';
 import {
@@ -154,7 +154,7 @@ it('deletes what is left of expired streams, and nothing else', async () => {
   expect(items.map(({ labels }) => labels['tidemark.name'])).toEqual(['kept']);
 });
 
-it('refuses bad input', async () => {
+it('rejects bad input', async () => {
   const streams = new TidemarkStreamStore(memoryStore());
   await expect(streams.acquire('a b')).rejects.toMatchObject({ code: 'invalid-id' });
   await expect(streams.status('')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'streamId' });

@@ -144,7 +144,7 @@ it('deletes a stream whose source cannot be made', async () => {
   expect(await readAll((await streams.resumableStream('broken', () => streamOf('works')))!)).toBe('works');
 });
 
-it('refuses bad input', async () => {
+it('rejects bad input', async () => {
   expect(() => createResumableStreamContext({} as never)).toThrow('store must be an open Tidemark store');
   expect(() => createResumableStreamContext(memoryStore(), { ttl: -1 })).toThrow('ttl');
   await expect(createResumableStreamContext(memoryStore()).hasExistingStream('')).rejects.toMatchObject({

@@ -22,8 +22,8 @@ interface Session {
 /**
  * Stores the sessions of the Claude Agent SDK in a Tidemark store on any engine.
  *
- * Each transcript is a log. An entry with a `uuid` is stored once, even if two processes send it. A deleted session can
- * begin again. Lists return the newest session first.
+ * Each transcript is a log. An entry with a `uuid` is stored once, even if two processes send it. The id of a deleted
+ * session can be reused. Lists return the newest session first.
  *
  * @example
  * const store = await open('sqlite:agent.db');
@@ -36,7 +36,7 @@ export class TidemarkSessionStore implements SessionStore {
   readonly #lanes = new KeyedMutex();
   /**
    * The runs of logs to which this process has appended. If such a run was deleted in the meantime, the next append to
-   * it is refused.
+   * it fails.
    */
   readonly #runs = new LruMap<string, string>(REMEMBERED_LOGS);
 

@@ -111,7 +111,7 @@ describe.each(Object.keys(ENGINES))('on %s', (engine) => {
   });
 });
 
-it('refuses what is not an entry before it stores anything', async () => {
+it('rejects what is not an entry before it stores anything', async () => {
   const store = memoryStore();
   const sessions = new TidemarkSessionStore(store);
   const refused = [

@@ -70,7 +70,7 @@ describe('verify --against', () => {
     const { code, stdout, stderr } = await compare();
     expect(code, stderr).toBe(6);
     expect(JSON.parse(stdout)).toMatchObject({ tenantId: 'acme', runId: 'order-42', kind });
-    expect(stderr).toContain('2 runs compared, 0 of them removed, 1 with a problem; the last checkpoint is 1 of ');
+    expect(stderr).toContain('Compared 2 runs: 0 removed, 1 with problems. Last checkpoint: number 1, ');
     expect((await typed('verify --against points.jsonl --public-key signing.key.pub -o id')).stdout).toBe('order-42\n');
   });
 
@@ -79,7 +79,7 @@ describe('verify --against', () => {
     expect((await typed('runs delete order-7 --tenant acme --yes')).code).toBe(0);
     const { code, stdout, stderr } = await compare();
     expect([code, stdout]).toEqual([0, '']);
-    expect(stderr).toContain('2 runs compared, 1 of them removed, 0 with a problem');
+    expect(stderr).toContain('Compared 2 runs: 1 removed, 0 with problems.');
     expect(JSON.parse((await take()).stdout)).toMatchObject({ number: 2, runs: 3, changed: 2, damaged: 0 });
     expect((await compare()).code).toBe(0);
   });

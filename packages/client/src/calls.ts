@@ -1,6 +1,6 @@
 /**
  * Builds the methods of a domain from a table that names the route, the arguments and the result of each. The server
- * checks the arguments. The client refuses only values that a URL or JSON would change.
+ * checks the arguments. The client rejects only values that a URL or JSON would change.
  */
 import {
   type CallArgs,
@@ -35,8 +35,9 @@ type MemberOf<Name extends RouteName> = (keyof ParamsTo<Name> | keyof QueryTo<Na
 interface FormOf<Name extends RouteName> {
   readonly route: Name;
   /**
-   * The arguments in order, the options last. An argument that is sent as it is, is a name. An object is a list: its
-   * name, and the members that are sent, or `*` if it is the whole body. A question mark means that it may be absent.
+   * The arguments in order, the options last. A name stands for an argument that is sent unchanged. A list stands for
+   * an object: its name, and the members that are sent, or `*` if it is the whole body. A question mark means that it
+   * may be absent.
    */
   readonly takes: readonly (MemberOf<Name> | readonly [name: string, ...members: (MemberOf<Name> | '*')[]])[];
   /** The parameters of a request with a body. */
@@ -52,11 +53,13 @@ interface FormOf<Name extends RouteName> {
   readonly finds?: true;
   /** Whether the server executes the request in many steps. */
   readonly isLong?: true;
-  /** Set if the answer is read as it arrives: as lines, as lines that are collected into an array, or as live events. */
+  /**
+   * Set if the response is read as it arrives: as lines, as lines that are collected into an array, or as live events.
+   */
   readonly streams?: 'lines' | 'collected' | 'events';
   /**
-   * The member of the answer that is the result, or a function of the answer and the arguments that returns the result.
-   * Default: the whole answer.
+   * The member of the response that is the result, or a function of the response and the arguments that returns the
+   * result. Default: the whole response.
    */
   readonly answer?: (keyof AnswerTo<Name> & string) | ((answer: never, ...args: never[]) => unknown);
 }
@@ -142,29 +145,29 @@ export function requestOf<Name extends RouteName>(
     body ??= {};
     return body;
   };
-  const place = (name: string, value: unknown) => {
+  const assign = (name: string, value: unknown) => {
     const part = partOf(name);
     if (value === undefined || (value === null && name === 'requestId')) return;
     part[name] = encoders[name] ? encoders[name](value, name, fieldBytes) : value;
   };
   takes.forEach((taken, at) => {
-    if (typeof taken === 'string') place(taken, args[at]);
+    if (typeof taken === 'string') assign(taken, args[at]);
     else {
       const [name, ...members] = taken;
       const object = objectIn(args[at], name);
       refuseOldNames(route, object);
       const isWhole = members[0] === '*';
       if (isWhole) whole = body = { ...object };
-      for (const member of isWhole ? Object.keys(encoders) : members) place(member, object[member]);
+      for (const member of isWhole ? Object.keys(encoders) : members) assign(member, object[member]);
     }
   });
   const last = takes.length - 1;
   const carried: unknown[] = takes.map((taken, at) => (taken === 'token' ? { withheld: taken } : args[at]));
-  // Servers of version 0.1 refuse request ids in queries.
+  // Servers of version 0.1 reject request ids in queries.
   const canMint = body || !transport.usesOldNames;
   if (mints && canMint && (body ?? query)[mints] === undefined) {
     const id = uuid();
-    place(mints, id);
+    assign(mints, id);
     carried[last] = { ...(args[last] as object), [mints]: id };
   }
   const condition = ifMatch && Object(args[last])[ifMatch];

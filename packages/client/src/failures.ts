@@ -28,7 +28,9 @@ export async function errorOfAnswer(response: Response, write: StoreWrite | unde
   if (response.status === 503 || response.status === 429)
     return new TidemarkError('UNAVAILABLE', 'The server takes no calls right now; try again', { cause });
   if (response.status >= 500) return lostAnswer(write, cause);
-  return new TidemarkError('STORAGE_ERROR', `What answers there is no Tidemark server: ${cause.message}`, { cause });
+  return new TidemarkError('STORAGE_ERROR', `The server at this address is not a Tidemark server: ${cause.message}`, {
+    cause,
+  });
 }
 
 /** Returns the error of a call whose connection failed. */
@@ -41,7 +43,7 @@ export function errorOfConnection(url: string, cause: unknown, write: StoreWrite
   return lostAnswer(write, cause);
 }
 
-/** Returns the error of a call whose answer was lost. */
+/** Returns the error of a call whose response was lost. */
 export function lostAnswer(write: StoreWrite | undefined, cause: unknown): TidemarkError {
   if (!write) return new TidemarkError('UNAVAILABLE', 'The answer was lost; try again', { cause });
   const message = 'The answer was lost; retry the same write to find out its outcome';

@@ -281,7 +281,7 @@ export function httpRuns(
     async feedPage(options?: FeedOptions & { limit?: number; wait?: Duration }) {
       const { wait } = options ?? {};
       const request = feedRequest(transport, options);
-      // The server may answer up to `wait` later than usual.
+      // The server may respond up to `wait` later than usual.
       const timeoutMs = transport.startCall(options) + (wait === undefined ? 0 : checkDuration(wait, 'wait'));
       const page = await transport.call(request, options, timeoutMs);
       // Without `notices`, the server sends events only.
@@ -322,7 +322,7 @@ function positionOf(head: AnswerTo<'GET /v1/runs/{runId}/head'>, runId: string):
   return lastEventSeq === 0 ? null : { tenantId: tenantId!, runId, lastEventSeq, rewrites, ...laterLife(life) };
 }
 
-/** Returns the error for an event that was refused before it was sent, in the same form as an error of the server. */
+/** Returns the error for an event that was rejected before it was sent, in the same form as an error of the server. */
 function asEventRefusal(error: unknown): unknown {
   if (!isTidemarkError(error)) return error;
   const { field, rule } = error;

@@ -1,6 +1,6 @@
 /**
  * Appends that wait at the same time share one request with one outcome each. A lone append is sent at once, as a
- * request of its own.
+ * separate request.
  */
 import { type AppendResult, type CallOptions, type StoreWrite, sleep, TidemarkError } from '@tidemark/core/portable';
 import { jsonLinesOf, LINES, type Problem, problemOfLine, targetOf } from '@tidemark/wire';
@@ -12,11 +12,11 @@ const MAX_WAITING = 10_000;
 const MAX_EVENTS = 500;
 /** The size of a request. Larger groups continue in the next one. */
 const MAX_BYTES = 1024 * 1024;
-/** Larger events have requests of their own. Servers limit lines more strictly than bodies. */
+/** Larger events are sent in separate requests. Servers limit lines more strictly than bodies. */
 const MAX_EVENT_LENGTH = 64 * 1024;
 /** Tenants whose appends are remembered. The appends of others still settle. */
 const MAX_TENANTS = 1_000;
-/** After this time without an answer, the next group is sent too, so that one slow request does not stop the others. */
+/** After this time without a response, the next group is sent too, so that a slow request does not block the others. */
 const STALLED_MS = 100;
 
 interface Append {
@@ -25,7 +25,7 @@ interface Append {
   signal: AbortSignal | undefined;
   deadline: number;
   state: 'waiting' | 'sent' | 'given up';
-  /** Ends the wait of this caller only. A request that has been sent goes on for the others. */
+  /** Ends the wait of this caller only. A request that has been sent continues for the others. */
   giveUp(why: 'was aborted' | 'ran out of time'): void;
   resolve(result: AppendResult): void;
   reject(error: unknown): void;
@@ -140,7 +140,7 @@ export class SharedAppends {
     } catch (error) {
       failure = error;
     }
-    // Each unknown outcome carries the write of its own caller.
+    // Each unknown outcome carries the caller's own write.
     const isRefused = failure instanceof TidemarkError && failure.outcome === 'rejected';
     for (const { reject, write } of appends.slice(answered)) reject(isRefused ? failure : lostAnswer(write, failure));
   }

@@ -2,7 +2,7 @@
 
 export interface StreamedBody {
   stream: ReadableStream<Uint8Array>;
-  /** Throws the error of the chunks, if they failed. `fetch` would replace it with an error of its own. */
+  /** Throws the error of the chunks, if they failed. `fetch` would replace it with a different error. */
   check(): void;
 }
 

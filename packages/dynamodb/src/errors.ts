@@ -101,11 +101,13 @@ export function translate(error: unknown): unknown {
       { cause: plainCause(error) },
     );
   if (NO_ACCESS.has(name))
-    return new TidemarkError('STORAGE_ERROR', `DynamoDB refused the credentials or the action: ${message}`, {
+    return new TidemarkError('STORAGE_ERROR', `DynamoDB rejected the credentials or the action: ${message}`, {
       cause: plainCause(error),
     });
   if (kindOf(error) !== 'refused') return unavailable(error);
-  return new TidemarkError('STORAGE_ERROR', `DynamoDB refused: ${name}: ${message}`, { cause: plainCause(error) });
+  return new TidemarkError('STORAGE_ERROR', `DynamoDB reported an error: ${name}: ${message}`, {
+    cause: plainCause(error),
+  });
 }
 
 /** Returns a plain cause. The SDK's errors contain whole connections and items, which must not appear in logs. */

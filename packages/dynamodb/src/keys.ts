@@ -46,7 +46,7 @@ export function endOfPrefix(prefix: Buffer): Buffer | null {
 }
 
 /**
- * Returns the partition of a tenant's records in a space. `kind` stands for records, index entries (places) or parts.
+ * Returns the partition of a tenant's records in a space. `kind` stands for records, index entries or parts.
  */
 export function recordPartition(kind: 'r' | 'i' | 'x', space: RecordSpace, tenantId: string): Buffer {
   return bucketPartition(kind, space, shareOf(tenantId, RECORD_BUCKETS));

@@ -167,16 +167,16 @@ export class DynamoDbRecords implements Records {
   /** Executes a plan. Returns `null`, or the current item when another writer was faster. */
   async #carryOut(plan: Plan, call: EngineCall): Promise<{ item: Item | undefined } | null> {
     const [prepared] = await this.prepare([plan], MAX_FIELDS_BYTES, call);
-    const { put, places, parts } = prepared!;
+    const { put, indexActions, parts } = prepared!;
     const { name } = plan.write;
     let item: Item | undefined;
     let done: boolean;
-    if (places.length === 0) {
+    if (indexActions.length === 0) {
       const own = ownWrite(plan.writeId, plan.write);
       const { TableName: _, ...input } = put;
       ({ done, item } = await this.#client.write({ table: 'records', input }, own, call));
     } else {
-      const outcome = await this.#client.transact([{ Put: put }, ...places], call);
+      const outcome = await this.#client.transact([{ Put: put }, ...indexActions], call);
       done = outcome.done;
       if (!outcome.done) item = outcome.items[0];
     }
@@ -205,7 +205,7 @@ export class DynamoDbRecords implements Records {
           ...unchanged(before),
           ReturnValuesOnConditionCheckFailure: old,
         };
-        return { put, places: indexKeyActions(plan, TableName), parts };
+        return { put, indexActions: indexKeyActions(plan, TableName), parts };
       }),
     );
   }

@@ -66,7 +66,7 @@ it.skipIf(WITHOUT_DYNAMODB).each(LAYERS)('damage of one %s affects nothing else'
   expect(await checkLayer(store, layer)).toEqual([]);
 });
 
-it.skipIf(WITHOUT_DYNAMODB)('a record in several items is refused after damage of one of them', async () => {
+it.skipIf(WITHOUT_DYNAMODB)('a record in several items is rejected after damage of one of them', async () => {
   const options = ownTables();
   const store = await dynamodbStore({ ...options, timeoutMs: 30_000 });
   const client = await Client.open(readSettings(options));

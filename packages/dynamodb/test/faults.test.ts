@@ -176,11 +176,11 @@ describe.skipIf(WITHOUT_DYNAMODB)('A swap whose reply is lost', () => {
     expect(await swapBefore(7, kind)).toMatchObject({ swapped: true });
   });
 
-  it('fails with OUTCOME_UNKNOWN after more, and is never reported as refused', async () => {
+  it('fails with OUTCOME_UNKNOWN after more, and is never reported as rejected', async () => {
     expect(await swapBefore(8, 'update')).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: true });
   });
 
-  it('is reported as refused when it was never applied, even if others wrote in between', async () => {
+  it('is reported as rejected when it was never applied, even if others wrote in between', async () => {
     const { proxy, store, direct } = await setUp();
     await direct.kv.put('counter', { n: 0 });
     let sent = 0;

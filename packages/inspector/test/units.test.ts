@@ -97,7 +97,7 @@ describe('a run file', () => {
   const file = (events: RunEventRecord[]) => new Blob([events.map((event) => `${JSON.stringify(event)}\n`).join('')]);
   const types = ['RunStarted', 'Ping', 'Ping', 'Ping', 'RunCompleted'];
 
-  it('returns the events after a sequence, also with missing sequences', async () => {
+  it('returns the events after a sequence, even with missing sequences', async () => {
     const events = types.map((type, at) => eventAt(at < 2 ? at + 1 : at + 10, type));
     const { source, runId } = await openRunFile(file(events));
     expect(runId).toBe('r');

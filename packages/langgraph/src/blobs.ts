@@ -1,6 +1,6 @@
 /**
  * Blobs: values, or parts of values, that checkpoints share. A small blob is a field of the record of the checkpoint
- * that wrote it; a large one has records of its own. A blob never changes. Its name is random, so storing another
+ * that wrote it; a large one has separate records. A blob never changes. Its name is random, so storing another
  * checkpoint with the same id does not overwrite the blobs of the first.
  */
 import { type KvStore, TidemarkError } from '@tidemark/core';
@@ -9,7 +9,7 @@ import type { Encoding } from './encoding.ts';
 import { BLOBS, type Branch, branchPrefix, checkpointKey, checkpointSegment } from './keys.ts';
 import { type BlobRef, blobId } from './value-refs.ts';
 
-/** Larger blobs have records of their own, so that reading checkpoints remains cheap. */
+/** Larger blobs have separate records, so that reading checkpoints remains cheap. */
 const FIELD_BYTES = 8 * 1024;
 /** The size of a part, which is below the limits of every engine and of HTTP requests. */
 const PART_BYTES = 4 * 1024 * 1024;
@@ -34,7 +34,7 @@ export interface BlobRecord {
   fields: Record<string, Uint8Array | number>;
 }
 
-/** A new blob: fields to add to its checkpoint's record, or records of its own. */
+/** A new blob: fields to add to its checkpoint's record, or separate records. */
 export interface EncodedBlob {
   ref: BlobRef;
   fields: Record<string, Uint8Array>;
@@ -63,7 +63,9 @@ export function encodeBlob(
   return { ref: [checkpointId, name, 0, value.bytes.length], fields, records: [] };
 }
 
-/** Like `encodeBlob`, for values whose checkpoint may not exist yet: the blob has records of its own, whatever its size. */
+/**
+ * Like `encodeBlob`, for values whose checkpoint may not exist yet: the blob has separate records, whatever its size.
+ */
 export function encodeLargeBlob(
   branch: Branch,
   checkpointId: string,

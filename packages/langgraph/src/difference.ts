@@ -1,9 +1,9 @@
 /**
- * Finds the parts of a value that an earlier version of it already had. It need not find all of them: what it misses is
- * stored again.
+ * Finds the parts of a value that an earlier version already contained. It need not find all of them: parts that it
+ * misses are stored again.
  */
 
-/** Equal bytes: `length` bytes of the old version from `from` on, and of the new version from `at` on. */
+/** Equal bytes: `length` bytes of the old version starting at `from`, and of the new version starting at `at`. */
 export interface Match {
   from: number;
   at: number;
@@ -16,7 +16,7 @@ const MIN_MATCH = 128;
 const MIN_SEARCH = 512;
 /** The number of bytes to search for. */
 const ANCHOR = 64;
-/** How many bytes after the end of a match to take the first anchor from. Each further one is taken twice as far. */
+/** The distance of the first anchor from the end of a match, in bytes. Each further anchor is twice as far away. */
 const FIRST_SKIP = 32;
 const MAX_SEARCHES = 12;
 /** The number of bytes of a character after its first one. */
@@ -37,7 +37,7 @@ export function matchesOf(old: Buffer, next: Buffer): Match[] {
   return matches.map((match) => ofWholeCharacters(match, next));
 }
 
-/** Leaves out the bytes of characters of which a match has a part only, so that people can read what is stored. */
+/** Omits characters that a match contains only in part, so that stored bytes stay readable. */
 function ofWholeCharacters({ from, at, length }: Match, next: Buffer): Match {
   const isWithin = (position: number) => position < next.length && (next[position]! & 0xc0) === 0x80;
   let [start, end] = [0, length];
@@ -47,7 +47,7 @@ function ofWholeCharacters({ from, at, length }: Match, next: Buffer): Match {
 }
 
 /**
- * Finds matches between two ranges, for values of which a part was inserted or removed: takes some bytes of the new
+ * Finds matches between two ranges, for values in which a part was inserted or removed: takes some bytes of the new
  * version, searches for them in the old one, and extends what it finds in both directions.
  */
 function matchesWithin(
@@ -78,7 +78,7 @@ function matchesWithin(
   return matches;
 }
 
-/** Returns how many bytes are equal from two positions on. */
+/** Returns how many bytes are equal after two positions. */
 function equalAfter(a: Buffer, aAt: number, b: Buffer, bAt: number, most: number): number {
   return equalBytes(most, (done, size) => a.compare(b, bAt + done, bAt + done + size, aAt + done, aAt + done + size));
 }

@@ -79,7 +79,7 @@ async function fenceOff(kv: KvStore, branch: Branch, id: string, by: string): Pr
 
 export function conflict(branch: Branch, parentId: string | null, head: string | null): TidemarkError {
   const rule = 'only one process at a time may continue a fenced thread';
-  const place = `Thread ${JSON.stringify(branch.thread)} is at checkpoint ${JSON.stringify(head)}`;
-  const message = `${place} and not at ${JSON.stringify(parentId)}: ${rule}. Read the state again.`;
+  const position = `Thread ${JSON.stringify(branch.thread)} is at checkpoint ${JSON.stringify(head)}`;
+  const message = `${position} and not at ${JSON.stringify(parentId)}: ${rule}. Read the state again.`;
   return new TidemarkError('CONFLICT', message, { rule, current: head });
 }

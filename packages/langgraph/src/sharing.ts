@@ -1,6 +1,6 @@
 /**
- * Divides a new version of a value into pieces that are stored already and bytes to store. Some stored pieces are
- * stored again, so that a value never needs many blobs, nor blobs of which it uses little.
+ * Divides a new version of a value into pieces that are already stored and bytes to store. Some stored pieces are
+ * stored again, so that a value needs neither many blobs nor blobs of which it uses only a small part.
  */
 import { type Match, matchesOf } from './difference.ts';
 import { type BlobRef, isPieced, type Piece, type SharedRef } from './value-refs.ts';
@@ -11,9 +11,9 @@ const MIN_MERGED = 4;
 const MAX_PIECES = 64;
 /** A reference to a shorter piece costs about as much as the piece. */
 const MIN_PIECE = 64;
-/** The least share of a blob that a value must use. It bounds what pruning keeps. */
+/** The minimum share of a blob that a value must use. It limits the bytes that pruning keeps. */
 const MIN_USED = 1 / 2;
-/** The least share of the new version that must be stored already. */
+/** The minimum share of the new version that must already be stored. */
 const MIN_SHARED = 1 / 4;
 
 /** Bytes of the new version. Without a piece, they must be stored. */
@@ -25,7 +25,7 @@ export interface Part {
 
 /**
  * Returns the parts of the new version, in order, or `null` if it has too little in common with the old version. `ref`
- * says where the old version is stored.
+ * is where the old version is stored.
  */
 export function partsOfNext(ref: SharedRef, old: Uint8Array, next: Uint8Array): Part[] | null {
   const pieces = isPieced(ref) ? ref.pieces : [wholeOf(ref, old.length)];
@@ -40,7 +40,7 @@ function wholeOf([checkpointId, name, records]: BlobRef, length: number): Piece 
   return { blob: [checkpointId, name, records, length], from: 0, length };
 }
 
-/** Describes the new version by the pieces of the old one that the matches cover, and by what is between them. */
+/** Describes the new version by the pieces of the old one that the matches cover, and by the bytes between them. */
 function partsIn(pieces: readonly Piece[], found: readonly Match[], size: number): Part[] {
   const parts: Part[] = [];
   let at = 0;
@@ -94,8 +94,8 @@ function withFewBlobs(parts: Part[]): Part[] {
 }
 
 /**
- * Returns the smallest blobs, and larger ones as long as each is no larger than those before it together. The sizes of
- * the blobs of a growing value are then steps of a ladder, and each byte is stored again only a few times.
+ * Returns the smallest blobs, and larger ones as long as each is no larger than the sum of those before it. The sizes
+ * of a growing value's blobs then grow geometrically, and each byte is stored again only a few times.
  */
 function smallestOf(used: [blob: BlobRef, bytes: number][]): ReadonlySet<BlobRef> {
   const smallest = new Set<BlobRef>();

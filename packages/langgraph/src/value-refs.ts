@@ -1,11 +1,11 @@
 /**
  * Where the values of a checkpoint are stored: in its record, in a blob, or in pieces of several blobs. A value that
- * grows, such as the messages of a chat, consists of pieces that earlier checkpoints have stored and of what is new.
+ * grows, such as the messages of a chat, consists of pieces that earlier checkpoints have stored and of new bytes.
  */
 
 /**
  * A blob: the checkpoint that wrote it, its name, the number of records that store it, and its size. With 0 records, it
- * is a field of its checkpoint's record. Blobs of versions before 0.2 have no size here, and always records.
+ * is a field of its checkpoint's record. Blobs of versions before 0.2 have no size here, and always have records.
  */
 export type BlobRef = readonly [checkpointId: string, name: string, records: number, bytes?: number];
 

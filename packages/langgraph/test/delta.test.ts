@@ -1,4 +1,4 @@
-/** Delta channels in a real graph: their values are rebuilt from writes, also after pruning and in another process. */
+/** Delta channels in a real graph: their values are rebuilt from writes, even after pruning and in another process. */
 import { Annotation, DeltaChannel, END, START, StateGraph } from '@langchain/langgraph';
 import type { Store } from '@tidemark/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -30,7 +30,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
     });
     afterAll(() => store?.close());
 
-    it('reads its whole log from another saver, also after pruning', async () => {
+    it('reads its whole log from another saver, even after pruning', async () => {
       const config = { configurable: { thread_id: 'delta' } };
       const wanted: string[] = [];
       for (let turn = 0; turn < TURNS; turn++) {

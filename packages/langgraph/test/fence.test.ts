@@ -46,7 +46,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
       expect(await idsOf(fenced(), thread)).toHaveLength(3);
     });
 
-    it('goes on after a writer that stopped before it stored its checkpoint', async () => {
+    it('continues after a writer that stopped before it stored its checkpoint', async () => {
       const thread = threadOf('stopped');
       const root = await put(fenced(), thread, { n: 0 });
       const resumed = Promise.withResolvers<void>();
@@ -65,7 +65,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
       await put(fenced(), next, { n: 3 });
     });
 
-    it('is read from its head, whatever the clocks of two machines say', async () => {
+    it('is read from its head, even if the clocks of two machines differ', async () => {
       const thread = threadOf('clocks');
       const root = await put(fenced(), thread, { n: 0 });
       const behind = { ...emptyCheckpoint(), id: idOf(root).replace(/^./, '0'), channel_values: { n: 1 } };
@@ -99,7 +99,7 @@ it('lets two processes take turns without losing a step', { timeout: 120_000 }, 
   await Promise.all(children.map(({ ended }) => ended));
   const { log } = (await saver.getTuple(thread))!.checkpoint.channel_values as { log: string[] };
   await store.close();
-  // Each process has seen what the other one added before, so every entry is there exactly once.
+  // Each process has seen what the other one added before, so every entry is stored exactly once.
   const wanted = children.flatMap((_, at) => Array.from({ length: 25 }, (__, step) => `${'ab'[at]}${step}`));
   expect([...log].sort()).toEqual([...wanted].sort());
 });

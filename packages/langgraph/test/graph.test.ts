@@ -19,7 +19,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
     });
     afterAll(() => store?.close());
 
-    it('stops at an interrupt and goes on in another process, from another saver', async () => {
+    it('stops at an interrupt and continues in another process, from another saver', async () => {
       const config = { configurable: { thread_id: 'interrupt' } };
       await buildGraph(new TidemarkSaver(store)).invoke({ log: [] }, config);
       const state = await buildGraph(new TidemarkSaver(store)).getState(config);
@@ -29,7 +29,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
       expect(result.log).toEqual(WHOLE_LOG);
     });
 
-    it('goes back to an earlier checkpoint and takes another branch', async () => {
+    it('returns to an earlier checkpoint and takes another branch', async () => {
       const config = { configurable: { thread_id: 'travel' } };
       const graph = buildGraph(new TidemarkSaver(store));
       await graph.invoke({ log: [] }, config);
@@ -56,7 +56,7 @@ const KILLS = [
 ];
 
 describe('a process that is killed', () => {
-  it.each(KILLS)('at the step %s on %s goes on where it was', { timeout: 120_000 }, async (step, engine) => {
+  it.each(KILLS)('at the step %s on %s continues where it was', { timeout: 120_000 }, async (step, engine) => {
     const directory = mkdtempSync(join(tmpdir(), 'tidemark-graph-'));
     const name = `graph_${crypto.randomUUID().slice(0, 8)}`;
     const target = `${engine}:${engine === 'sqlite' ? join(directory, 'state.db') : name}`;

@@ -45,7 +45,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
     });
     afterAll(() => store?.close());
 
-    it('answers random calls as the in-memory store does', async () => {
+    it('returns the same results as the in-memory store for random calls', async () => {
       let count = 0;
       await fc.assert(
         fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 40 }), async (steps) => {
@@ -86,7 +86,7 @@ for (const [engine, openStore] of Object.entries(ENGINES)) {
       expect((await ours.get(['a'], 'large'))!.value).toEqual({ text: 'small' });
     });
 
-    it('refuses a search by vectors and a value that is not an object', async () => {
+    it('rejects a search by vectors and a value that is not an object', async () => {
       const ours = new TidemarkStore(store);
       await expect(ours.search(['a'], { query: 'cats' })).rejects.toMatchObject({
         code: 'UNSUPPORTED',

@@ -73,7 +73,7 @@ it('has the same bytes', () => {
   expect(Buffer.from(writes[1]!.value.bytes).toString()).toBe('1');
 });
 
-it('reads checkpoints of earlier versions, and refuses those of later ones', () => {
+it('reads checkpoints of earlier versions, and rejects those of later ones', () => {
   const record = decodeCheckpoint(bytesOf(fixture.firstCheckpoint))!;
   expect([...record.channels]).toEqual([
     ['short', { version: 3, value: 0 }],

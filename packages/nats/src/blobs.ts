@@ -142,7 +142,7 @@ export class NatsBlobs implements Blobs {
   async #missingChunk(name: RecordName, upload: string, at: number, call: EngineCall): Promise<Error> {
     const [record] = await this.#parts.records.get([name], call);
     if (record && textOf(record, 'upload') === upload) return corruptValue('artifact chunk', String(at));
-    return new TidemarkError('UNAVAILABLE', `Chunk ${at} of an artifact is gone: it was removed while it was read`);
+    return new TidemarkError('UNAVAILABLE', `Chunk ${at} of an artifact was removed while it was read`);
   }
 
   async info(tenantId: string, hashes: readonly string[], call: EngineCall): Promise<BlobInfo[]> {

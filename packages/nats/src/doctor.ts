@@ -218,7 +218,7 @@ async function account(link: Link, call: EngineCall): Promise<Finding> {
   return {
     status: 'warn',
     message,
-    fix: 'Increase max_storage of the account, or delete runs; at the limit, writes are refused',
+    fix: 'Increase max_storage of the account, or delete runs; at the limit, writes are rejected',
   };
 }
 

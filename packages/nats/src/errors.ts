@@ -76,12 +76,14 @@ export function translate(error: unknown): unknown {
   if (OUT_OF_ROOM.has(error.code))
     return new TidemarkError('STORAGE_FULL', `NATS is out of room: ${error.message}`, { cause: error });
   if (error.code === TOO_LARGE)
-    return new TidemarkError('PAYLOAD_TOO_LARGE', `NATS refused the message: ${error.message}`, {
+    return new TidemarkError('PAYLOAD_TOO_LARGE', `NATS rejected the message: ${error.message}`, {
       field: 'payload',
       rule: 'at most max_payload of the server',
       cause: error,
     });
-  return new TidemarkError('STORAGE_ERROR', `NATS refused: ${error.message} (${error.code})`, { cause: error });
+  return new TidemarkError('STORAGE_ERROR', `NATS reported an error: ${error.message} (${error.code})`, {
+    cause: error,
+  });
 }
 
 export function unavailable(cause: Error): TidemarkError {

@@ -446,8 +446,8 @@ function fedCount(headers: HeaderValues, { firstSeq, count }: CommitHead): numbe
 const NO_CURSOR = [0, 0];
 
 /**
- * The sequence of a message. If the message is not finished, also the numbers of entries and notices already returned
- * from it.
+ * The sequence of a message. If the message is not finished, it also includes the numbers of entries and notices
+ * already returned from it.
  */
 function isFeedCursor(values: unknown[]): boolean {
   return (

@@ -293,8 +293,8 @@ export class NatsRecords implements Records {
   }
 
   async scanIndex(tenantId: string, range: IndexRange, call: EngineCall): Promise<IndexedRecord[]> {
-    const next = (after: { place: string; key: string } | undefined, count: number) =>
-      this.#mirror.places(tenantId, { ...range, ...(after && { after }) }, count);
+    const next = (after: { indexKey: string; key: string } | undefined, count: number) =>
+      this.#mirror.indexKeys(tenantId, { ...range, ...(after && { after }) }, count);
     return this.#scan('kv', tenantId, range.limit, next, call);
   }
 

@@ -41,7 +41,7 @@ const UNSAFE: [change: Partial<StreamConfig>, said: RegExp][] = [
 ];
 
 describe.skipIf(WITHOUT_NATS)('an existing stream', () => {
-  it.each(UNSAFE)('with %j is refused', async (change, said) => {
+  it.each(UNSAFE)('with %j is rejected', async (change, said) => {
     const { url, prefix } = newStreams();
     const made = await askServer<{ error?: unknown }>(url, `STREAM.CREATE.${streamName(prefix, 'runs')}`, {
       ...safeConfig(prefix, 'runs', 1),
@@ -54,7 +54,7 @@ describe.skipIf(WITHOUT_NATS)('an existing stream', () => {
     });
   });
 
-  it('with other replicas than configured is refused', async () => {
+  it('with other replicas than configured is rejected', async () => {
     const { url, prefix } = newStreams();
     await openStore({ url, prefix });
     await expect(natsStore({ url, prefix, replicas: 3 })).rejects.toMatchObject({ code: 'DURABILITY_TOO_WEAK' });

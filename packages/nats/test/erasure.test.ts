@@ -154,7 +154,7 @@ describe.skipIf(WITHOUT_NATS)('redactEvent', () => {
     expect(await store.runs.verify('r', { tenantId: 'default' })).toMatchObject({ ok: true, events: written });
   });
 
-  it('refuses a run that is too long for one message, and names the limit', { timeout: 60_000 }, async () => {
+  it('rejects a run that is too long for one message, and names the limit', { timeout: 60_000 }, async () => {
     const store = await openStore(newStreams());
     const payload = { text: 'x'.repeat(500_000) };
     for (let at = 0; at < 35; at++) await store.runs.appendEvent(runEvent('long', `key-${at}`, payload));

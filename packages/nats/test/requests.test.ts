@@ -33,7 +33,7 @@ describe.skipIf(WITHOUT_NATS)('request ids', () => {
     expect(await store.kv.get('k')).toBeNull();
   });
 
-  it('refuse a stream that drops them early, and warn about one that keeps them for ever', () => {
+  it('reject a stream that drops them early, and warn about one that keeps them for ever', () => {
     const safe = safeConfig('tidemark', 'requests', 1);
     const weak = (max_age: number) => weaknessesOf({ ...safe, max_age }, safe).map(({ loses }) => loses);
     expect([weak(safe.max_age), weak(safe.max_age / 2), weak(0), weak(2 * safe.max_age)]).toEqual([

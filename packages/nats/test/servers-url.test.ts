@@ -15,7 +15,7 @@ describe('a URL of servers', () => {
     expect(parseServers('nats://a:1,tls://token@b:2')).toMatchObject({ needsTls: true, login: { token: 'token' } });
   });
 
-  it('with broken percent escapes is refused without showing them', () => {
+  it('with broken percent escapes is rejected without showing them', () => {
     expect(() => parseServers('nats://secret%zz@a:1')).toThrow(
       expect.objectContaining({
         code: 'INVALID_ARGUMENT',

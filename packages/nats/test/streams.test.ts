@@ -54,14 +54,14 @@ describe.skipIf(WITHOUT_NATS)('streams', () => {
     expect(asked).toHaveLength(4 * STREAM_KINDS.length);
   });
 
-  it('with more than one replica are refused at once by a single server', async () => {
+  it('with more than one replica are rejected at once by a single server', async () => {
     await expect(natsStore({ ...newStreams(), replicas: 3 })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       field: 'replicas',
     });
   });
 
-  it('whose subjects another stream has are refused with the name of the option', async () => {
+  it('whose subjects another stream has are rejected with the name of the option', async () => {
     const { url, prefix } = newStreams();
     const stranger = newPrefix();
     await askServer(url, `STREAM.CREATE.${stranger}`, { name: stranger, subjects: [`${prefix}.>`] });

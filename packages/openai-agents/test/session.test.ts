@@ -118,7 +118,7 @@ describe.each(Object.keys(ENGINES))('on %s', (engine) => {
   });
 });
 
-it('refuses bad input before it stores anything', async () => {
+it('rejects bad input before it stores anything', async () => {
   const session = new TidemarkSession(memoryStore(), { sessionId: 'chat' });
   const refused: [() => Promise<unknown>, string, string][] = [
     [() => session.addItems([message('a'), 7 as never]), 'INVALID_ARGUMENT', 'items[1]'],

@@ -36,8 +36,8 @@ interface RunGroup {
   /** The keys of these events; `null` while there is only one event. */
   keys: Set<string> | null;
   /**
-   * Whether the events name several projects or environments. If so, some of them must be refused, which only the exact
-   * append can do.
+   * Whether the events name several projects or environments. If so, some of them must be rejected, which only the
+   * exact append can do.
    */
   mixed: boolean;
 }

@@ -15,7 +15,7 @@ const HALF = 0x1_0000_0000;
 const INITIAL_BYTES = 256;
 /** Columns that have grown larger are not kept for the next statement. */
 const MAX_KEPT_BYTES = 256 * 1024;
-/** How many sets of columns are kept for each list of types. More are in use only while statements run side by side. */
+/** How many sets of columns are kept for each list of types. More are needed only while statements run concurrently. */
 const MAX_KEPT_SETS = 4;
 
 /** An array that grows at its end. Text, JSON and digests (as latin1 text) are strings, integers are numbers. */
@@ -102,8 +102,8 @@ export class BinaryArray {
 }
 
 /**
- * The columns of statements. Their memory is used again, because new arrays for every statement made garbage collection
- * a tenth of the client's time.
+ * The columns of statements. Their memory is reused, because with new arrays for every statement, garbage collection
+ * took a tenth of the client's time.
  */
 export class ColumnSets {
   readonly #types: readonly ElementType[];

@@ -1,11 +1,11 @@
 /**
- * Lets the server compute the checksums of records that it chooses itself, with revisions and times that it takes
- * itself. CRC-32 is linear: a sum over a value is the sum over zeros, XORed with one term per digit of the value, and
- * two sums that start with the same unknown key differ by XORs alone. Every term is derived from the sums of core.
+ * Lets the server compute the checksums of records that it selects, with revisions and times that it assigns. CRC-32 is
+ * linear: a sum over a value is the sum over zeros, XORed with one term per digit of the value, and two sums that start
+ * with the same unknown key differ by XORs alone. Every term is derived from the sums of core.
  */
 import { LruMap, sumBytes, sumInteger, sumName } from '@tidemark/core/engine';
 
-/** The digits of a time between 2001 and 2286. The server takes no other times for these sums. */
+/** The digits of a time between 2001 and 2286. The server uses no other times for these sums. */
 const TIME_DIGITS = 13;
 const ZERO_TIME = '0'.repeat(TIME_DIGITS);
 /** The digits of the largest safe integer, in base 64. */
@@ -54,15 +54,15 @@ export function integerSum(integer: string, which: Covered): string {
   }));
 }
 
-interface Place {
-  /** SQL for the digit at this place. */
+interface Digit {
+  /** SQL for the digit at this position. */
   digit: string;
   term(digit: number): number;
 }
 
-function termsSql(places: number, base: number, placeAt: (at: number) => Place): string {
-  const parts = Array.from({ length: places }, (_, at) => {
-    const { digit, term } = placeAt(at);
+function termsSql(digits: number, base: number, digitAt: (at: number) => Digit): string {
+  const parts = Array.from({ length: digits }, (_, at) => {
+    const { digit, term } = digitAt(at);
     const table = Array.from({ length: base }, (_, it) => term(it));
     return `('[0:${base - 1}]={${table}}'::int4[])[(${digit})::int4]`;
   });
@@ -96,7 +96,7 @@ export function mappedSum(sum: string, tables: string, from: string): string {
 
 type SumFrom = (start: number) => number;
 
-/** Computes other checksums of a record from the stored checksum of one of its fields, whatever the record's key is. */
+/** Computes other checksums of a record from the stored checksum of one of its fields, for any key of the record. */
 export class SumMaps {
   readonly #from: SumFrom;
   /** Tables by the number of bytes that the target sum covers. */
@@ -139,7 +139,7 @@ export class SumMaps {
   }
 }
 
-/** How many bytes the sum of a field covers: its name is summed as UTF-16 and ends with NUL. */
+/** The number of bytes that the sum of a field covers: its name is encoded as UTF-16 and ends with NUL. */
 function lengthOf(field: string, value: Uint8Array): number {
   let bytes = field.length + 1 + value.length;
   for (let at = 0; at < field.length; at++) if (field.charCodeAt(at) > 0xff) bytes++;
@@ -152,14 +152,14 @@ function apply(table: Int32Array, sum: number): number {
   return result;
 }
 
-/** Returns by what each bit of the start changes a sum. */
+/** Returns, for each bit of the start, how it changes a sum. */
 function columnsOf(sum: SumFrom): Int32Array {
   return Int32Array.from({ length: BITS }, (_, bit) => sum(1 << bit) ^ sum(0));
 }
 
 /**
- * Returns by what each bit of one sum changes the other, by Gaussian elimination. There is a solution, because sums over
- * the same bytes differ whenever their starts do.
+ * Returns, for each bit of one sum, how it changes the other, by Gaussian elimination. There is a solution, because
+ * sums over the same bytes differ whenever their starts do.
  */
 function solve(from: Int32Array, to: Int32Array): Int32Array {
   for (let bit = 0; bit < BITS; bit++) {

@@ -34,7 +34,7 @@ export async function giveBack(database: Database, { name, revision, before, req
   const { tenantId, key } = name;
   const fields = new Map(before.map(({ field, value }) => [field, value]));
   const state = { fields, revision: 0, expiresAt: null };
-  // Differs from the sum of the rows whatever the new revision is, and so does every sum that a claim could compute.
+  // Differs from the sum of the rows for any new revision, and so does every sum that a claim could compute.
   const sum = recordSum(recordStart(tenantId, key), state) | 0;
   const values = [tenantId, key, revision, requestsColumn(requests), sum];
   const columns = [

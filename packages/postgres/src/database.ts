@@ -166,7 +166,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
   }
 
   /**
-   * Runs one statement that commits by itself, in one round trip. A write must set `synchronous_commit` itself. Under
+   * Runs one statement as its own transaction, in one round trip. A write must set `synchronous_commit` itself. Under
    * row-level security, and behind a pooler, it is wrapped in a transaction with the settings.
    */
   async statement(
@@ -193,7 +193,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
   }
 
-  /** Rethrows refusals unchanged, because the caller has a fallback for them. */
+  /** Rethrows rejections unchanged, because the caller has a fallback for them. */
   async #confinedStatement(
     query: pg.QueryArrayConfig,
     reach: Reach,

@@ -93,7 +93,7 @@ function refusal(state: string, message: string, cause: unknown): TidemarkError 
     });
   if (/^(53|55P03|40)/.test(state))
     return new TidemarkError('UNAVAILABLE', `PostgreSQL is busy: ${message}`, { cause });
-  return new TidemarkError('STORAGE_ERROR', `PostgreSQL refused: ${message}`, { cause });
+  return new TidemarkError('STORAGE_ERROR', `PostgreSQL reported an error: ${message}`, { cause });
 }
 
 /** Node's error codes for TLS failures, mostly about certificates. */

@@ -23,8 +23,8 @@ export class HeldJobs {
   readonly #jobs = new LruMap<string, HeldJob>(MAX_BYTES, weightOf);
 
   /**
-   * Returns the job if the write is a call of its holder. A claim that has lost the job to another one of this process
-   * gets nothing: the statement compares only the revision, and would write for it.
+   * Returns the job if the write is a call of its holder. A claim that has lost the job to another claim of this
+   * process gets `undefined`: the statement compares only the revision, so it would perform the write.
    */
   find(write: RecordWrite): HeldJob | undefined {
     if (!write.expect?.fields?.has(CLAIM)) return undefined;

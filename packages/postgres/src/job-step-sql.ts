@@ -18,8 +18,8 @@ type Input = readonly (readonly [name: string, type: ElementType])[];
 /** The tables of the input. `no` is the number of a job in the step, `stamp` that of a time. */
 export const STEP_INPUTS = {
   /**
-   * The fields that a job gets: a value, or a time. `sum` is its checksum, to be XORed with a term for the time and, for
-   * claims, with what the table that begins at `map` makes of the checksum of the job's state.
+   * The fields that a job gets: a value, or a time. `sum` is its checksum, to be XORed with a term for the time and,
+   * for claims, with the result of applying the table at `map` to the checksum of the job's state.
    */
   fields: [
     ['no', 'int4'],
@@ -33,7 +33,7 @@ export const STEP_INPUTS = {
     ['no', 'int4'],
     ['field', 'text'],
   ],
-  /** The index keys that a job gets, those with a time at their end without it. */
+  /** The index keys that a job gets. Keys that end with a time are stored without it. */
   indexKeys: [
     ['no', 'int4'],
     ['place', 'text'],
@@ -41,7 +41,7 @@ export const STEP_INPUTS = {
   ],
   /**
    * The jobs to move if they still have the revision `before`. They lose all index keys but `kept`. `before_sum` is their
-   * checksum: after the server was restored from a backup, it gives the same revisions to other changes.
+   * checksum: after the server was restored from a backup, it assigns the same revisions to other changes.
    */
   moves: [
     ['no', 'int4'],
@@ -58,7 +58,7 @@ export const STEP_INPUTS = {
     ['other', 'int4'],
     ['other_sum', 'int4'],
   ],
-  /** The claims, numbered from 1. One whose request `unless` is stored is not made. */
+  /** The claims, numbered from 1. A claim whose request `unless` is stored is not made. */
   claims: [
     ['no', 'int4'],
     ['nth', 'int4'],
@@ -84,7 +84,7 @@ const CLAIM_PARAMETERS = {
 } as const;
 type ClaimParameter = keyof typeof CLAIM_PARAMETERS;
 
-/** In the row of the clock, this takes the place of the number of a job. */
+/** In the row of the clock, this replaces the number of a job. */
 export const CLOCK_ROW = -1;
 
 /** Claims have got all ready jobs or as many as they want, met due delayed jobs, or left jobs to other ways. */
@@ -108,7 +108,7 @@ export function inputsOf({ moves, claims }: StepParts): StepInput[] {
 /** Reduces a sum of checksums to 32 bits. */
 const reduced = (sum: string) => `((((${sum}) + 2147483648) & 4294967295) - 2147483648)::int4`;
 
-/** With a clock that checksums cannot be computed for, the whole step has no input and does nothing. */
+/** If checksums cannot be computed for the time of the clock, the whole step has no input and does nothing. */
 const CLOCK = `clock AS MATERIALIZED (
     SELECT * FROM (SELECT @tidemark_now() AS now OFFSET 0) c WHERE ${isSummedTime('c.now')}
   )`;
@@ -154,8 +154,8 @@ const canRemember = (requests: string) => `coalesce(
 
 /**
  * Finds the first ready jobs of the type and locks their records. Does not stop at records that others have locked.
- * `fits` is false from the first job on that this statement cannot claim: its checksum is missing or wrong, it expires,
- * or it cannot remember another request.
+ * `fits` is false from the first job onwards that this statement cannot claim: its checksum is missing or wrong, it
+ * expires, or it cannot remember another request.
  */
 const candidatesSql = (it: Record<ClaimParameter, string>, after: string) => `due AS MATERIALIZED (
     SELECT ${it.dueFrom} IS NOT NULL AND EXISTS (

@@ -43,7 +43,7 @@ const MAX_BYTES_OF_A_MOVE = 16 * 1024;
 /** Two times between which index keys with a time differ. */
 const [EARLY, LATE] = [2_000_000_000_000, 3_000_000_000_000];
 
-/** An index key. If `shift` is a number, the server appends the time that is so many milliseconds from now. */
+/** An index key. If `shift` is a number, the server appends the time that is that many milliseconds from now. */
 interface TimedKey {
   text: string;
   shift: number | null;
@@ -58,7 +58,7 @@ export class JobStep {
   /** Where the table of each checksum begins. */
   readonly #maps = new Map<Int32Array, number>();
 
-  /** Adds a move. Call it in the order of keys. Returns false if the move needs more than this statement can do. */
+  /** Adds a move. Call it in the order of keys. Returns false if this statement cannot make the move. */
   addMove(move: HeldMove): boolean {
     const { write, before } = move;
     const { name, set, ttlMs } = write;
@@ -110,7 +110,7 @@ export class JobStep {
     const keys = writes.map(({ set, stamps }) => {
       const fields = new Map<string, Uint8Array>();
       for (const [field, value] of set) if (value !== null) fields.set(field, value);
-      // The index keys of a job contain its type, and not its id.
+      // The index keys of a job contain its type but not its id.
       return timedKeys(`${JOB_PREFIX}${taskType}.any`, fields, [...(stamps ?? NO_STAMPS)]);
     });
     if (!keys.every((it) => it !== null)) return false;

@@ -1,6 +1,6 @@
 /**
- * Performs moves of jobs that this process holds, and claims, with one statement for all of them. Leaves the rest to
- * the other ways.
+ * Performs moves of jobs that this process holds, and claims, with one statement for all of them. Leaves all other
+ * writes to the caller.
  */
 import {
   type EngineCall,
@@ -46,12 +46,12 @@ export class JobSteps {
     return this.#held.find(write) !== undefined;
   }
 
-  /** Forgets what this process knew of the jobs, because they are changed in another way. */
+  /** Forgets the remembered state of the jobs, because another statement changes them. */
   forget(chains: readonly ChainOfGroup[]): void {
     for (const { name } of chains) this.#held.forget(name);
   }
 
-  /** Makes the moves that it can, and the claims. Claims of other types need statements of their own. */
+  /** Makes the moves that it can, and the claims. Claims of other types need separate statements. */
   async perform(chains: readonly ChainOfGroup[], [claims, ...others]: readonly ClaimsOfType[]): Promise<Outcomes> {
     const [outcomes, ...ofOthers] = await Promise.all([
       this.#performOne(chains, claims ?? null),

@@ -75,7 +75,7 @@ export async function readMarker(client: Pick<pg.ClientBase, 'query'>, dialect: 
   return rows.length > 0 ? NEWEST_CHAIN_FORMAT : 1;
 }
 
-/** Raises the marker. Libraries that do not know the format refuse the schema from then on. */
+/** Raises the marker. From then on, libraries that do not know the format cannot open the schema. */
 export async function raiseMarker(client: pg.ClientBase, dialect: Dialect): Promise<void> {
   if ((await readMarker(client, dialect)) < NEWEST_CHAIN_FORMAT) await client.query(dialect.script(RAISE_MARKER));
 }

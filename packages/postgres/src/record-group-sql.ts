@@ -18,7 +18,7 @@ export const FIELDS_READ = { names: 0, values: 1 } as const;
 /** The parameters of the first statement: each record with its tenant, key and the fields to read. */
 export const LOOK_PARAMETERS: readonly ElementType[] = ['int4', 'text', 'text', 'int4'];
 
-/** In result rows, these take the place of the number of a record: the clock and the revisions, or a stored request. */
+/** In result rows, these replace the number of a record: the clock and the revisions, or a stored request. */
 export const CLOCK_ROW = -1;
 export const ANSWER_ROW = -2;
 

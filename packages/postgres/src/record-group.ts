@@ -31,7 +31,7 @@ import {
 export interface Statement {
   text: string;
   values: unknown[];
-  /** Call it once the statement has settled. The memory of the parameters is then used again. */
+  /** Call it once the statement has settled. The memory of the parameters is then reused. */
   release(): void;
 }
 
@@ -183,8 +183,8 @@ export function writeStatement(
     add('records', [no, tenantId, key, it.before, it.revision, it.expiresAt, it.requests, it.sum]);
     for (const { field, value, sum } of it.fields) add('fields', [no, field, value, sum]);
     for (const field of it.goneFields) add('goneFields', [no, field]);
-    for (const place of it.removedIndexKeys) add('removedIndexKeys', [no, place]);
-    for (const place of it.addedIndexKeys) add('addedIndexKeys', [no, place]);
+    for (const indexKey of it.removedIndexKeys) add('removedIndexKeys', [no, indexKey]);
+    for (const indexKey of it.addedIndexKeys) add('addedIndexKeys', [no, indexKey]);
     for (const { id, isNew } of it.requestIds) requestIds.push([no, id, Number(isNew)]);
   }
   // All groups store request ids in the same order, like records, to avoid deadlocks.

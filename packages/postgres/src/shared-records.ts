@@ -1,6 +1,6 @@
 /**
  * Concurrent writes of records share two statements, and concurrent reads share one. A write that loses a race with
- * another writer is planned again from the current data. After a few rounds it uses a transaction of its own, with
+ * another writer is planned again from the current data. After a few rounds it uses a separate transaction, with
  * locks.
  */
 import {
@@ -153,7 +153,7 @@ export class GroupedRecords implements SharedRecords {
 
   /**
    * Reads the records of the chains, and writes those that have not changed since. Adds the outcomes, and the chains
-   * that need transactions of their own. Returns the chains whose record was changed by another writer.
+   * that need separate transactions. Returns the chains whose record was changed by another writer.
    */
   async #tryTogether(
     chains: readonly ChainOfGroup[],
@@ -294,7 +294,7 @@ function tenantsOf(items: readonly { name: RecordName }[]): string[] {
   return [...new Set(items.map(({ name }) => name.tenantId))];
 }
 
-/** Divides a group so that no statement carries too many bytes. */
+/** Divides a group so that no statement contains too many bytes. */
 function* partsOf(chains: readonly ChainOfGroup[]): Generator<readonly ChainOfGroup[]> {
   let [from, bytes] = [0, 0];
   for (const [at, { writes }] of chains.entries()) {

@@ -138,7 +138,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a lock that another client holds', () => {
 });
 
 describe.skipIf(WITHOUT_POSTGRES)('an exhausted pool (F18)', () => {
-  it('makes 50 slow calls on two connections wait within bounds, and answers each', async () => {
+  it('makes 50 slow calls on two connections wait within bounds, and completes each', async () => {
     const url = await newDatabase();
     const store = await openStore(url, { maxConnections: 2, connectionTimeoutMs: 300, timeoutMs: 1_000 });
     await store.runs.appendEvent(runEvent('r', 'a'));

@@ -97,7 +97,7 @@ describe.skipIf(WITHOUT_POSTGRES)('the owner of the tables', () => {
 const SCHEMA_OF_0_1 = 7;
 
 describe('a schema that the current library has upgraded', () => {
-  it('is refused by version 0.1, which does not know `rewrites` (UPG-1)', () => {
+  it('is rejected by version 0.1, which does not know `rewrites` (UPG-1)', () => {
     const plan = planMigrations().map(({ name, oldestReader }) => ({ name, oldestReader }));
     expect(plan).toContainEqual({ name: 'rewrites', oldestReader: SCHEMA_OF_0_1 + 1 });
     expect(plan.find(({ name }) => name === 'guards')!.oldestReader).toBeLessThanOrEqual(SCHEMA_OF_0_1);

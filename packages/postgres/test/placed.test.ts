@@ -112,7 +112,7 @@ describe.skipIf(WITHOUT_POSTGRES)('Tenants on several servers', () => {
     expect(rest.sort()).toEqual([...idsOf(items.slice(5)), 'late run-0 1', 'late run-1 1'].sort());
   });
 
-  it('refuses servers that are missing, swapped, or of another store', async () => {
+  it('rejects servers that are missing, swapped, or of another store', async () => {
     const { options, urls } = await placed();
     const [url, north] = urls as [string, string];
     const refused = { code: 'INVALID_ARGUMENT' };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startKind } from '../../../scripts/servers/index.ts';
-import type { Place, ServerKind } from '../../../scripts/servers/kind.ts';
+import type { Installation, ServerKind } from '../../../scripts/servers/kind.ts';
 import { postgres } from '../../../scripts/servers/postgres.ts';
 import type { RunningServer } from '../../../scripts/servers/start.ts';
 import { postgresStore } from '../src/index.ts';
@@ -16,19 +16,19 @@ const pathOf = (name: string) =>
 const encrypted: ServerKind = {
   ...postgres,
   name: 'postgres-tls',
-  prepare: async (place: Place) => {
-    const program = await postgres.prepare!(place);
+  prepare: async (installation: Installation) => {
+    const program = await postgres.prepare!(installation);
     // The server accepts only a key that no other user can read.
     for (const name of ['server.pem', 'server.key']) {
-      const copy = join(place.directory, 'data', name);
+      const copy = join(installation.directory, 'data', name);
       copyFileSync(pathOf(name), copy);
       chmodSync(copy, 0o600);
-      if (place.user) chownSync(copy, place.user.uid, place.user.gid);
+      if (installation.user) chownSync(copy, installation.user.uid, installation.user.gid);
     }
     return program;
   },
-  serverArgs: (place) => [
-    ...postgres.serverArgs(place),
+  serverArgs: (installation) => [
+    ...postgres.serverArgs(installation),
     ...['-c', 'ssl=on', '-c', 'ssl_cert_file=server.pem', '-c', 'ssl_key_file=server.key'],
   ],
 };
@@ -49,7 +49,7 @@ describe.skipIf(WITHOUT_POSTGRES)('over TLS', () => {
     await tail.return?.();
   });
 
-  it('is refused by a client that does not trust the authority, and the error says why', async () => {
+  it('is rejected by a client that does not trust the authority, and the error says why', async () => {
     await expect(postgresStore({ url: `${server.url}?sslmode=verify-full` })).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringMatching(/certificate/),

@@ -21,10 +21,10 @@
 -- The front of a bucket is its first ready entry and its first delayed one. It changes only with the revision of the
 -- bucket, so a caller that knows it spares the script two reads. New fronts are lists of bucket, revision, first ready
 -- entry or '', and when the first delayed job is due: -1 if there is none, or -2 if that is as before.
---
--- Checksums cover the key of the record, and a sum in Lua takes 10 us. But the sum of the state before is stored, and the
--- sums of two texts under one key differ by a constant, if the first is moved on by the bytes that the second has more.
--- A table does that for one number of bytes: for each of the eight parts of four bits of a sum, its 16 results.
+-- Checksums cover the key of the record, and a sum in Lua takes 10 us. But the sum of the previous state is stored, and
+-- the sums of two texts under one key differ by a constant once the first is shifted by the difference of their
+-- lengths. A table does that for one number of bytes: for each of the eight parts of four bits of a sum, its 16
+-- results.
 
 local call, sub, find, gsub, match, byte = redis.call, string.sub, string.find, string.gsub, string.match, string.byte
 local bxor, band, rshift = bit.bxor, bit.band, bit.rshift
@@ -35,7 +35,7 @@ local BUCKETS, FRONTS, KINDS, WANTED = match(ARGV[8], '^(%d+) (%d+) (%d+) (%d)$'
 BUCKETS, FRONTS, WANTED = tonumber(BUCKETS), tonumber(FRONTS), WANTED == '1'
 local CLAIMS = #KEYS - 2 * BUCKETS
 -- Entries of expired records are skipped, up to this number.
-local MOST_READ = 2 * CLAIMS + 64
+local MAX_READ = 2 * CLAIMS + 64
 local AT_ONCE = math.ceil(CLAIMS / BUCKETS)
 -- Up to this number of claims, it costs less to look up results of tables than to unpack all of them.
 local FEW = 4
@@ -113,7 +113,7 @@ local function take()
   end
   if not first then return nil end
   taken = taken + 1
-  isCut = taken > MOST_READ
+  isCut = taken > MAX_READ
   if isCut then return nil end
   local member = first.member
   first.isNew = true

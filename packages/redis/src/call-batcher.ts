@@ -12,7 +12,7 @@ import type { Reply } from './protocol/replies.ts';
 const MAX_WAITING = 10_000;
 const MAX_BYTES = 256 * 1024;
 
-/** Makes the answer of a call from its reply. */
+/** Decodes the result of a call from its reply. */
 export type Decode<T> = (reply: Reply) => T | Promise<T>;
 
 interface Waiting {
@@ -50,8 +50,8 @@ export class CallBatcher {
   }
 
   /**
-   * Sends after the current turn, so that callers woken in this turn can join. Calls that are made while a batch is under
-   * way are the next batch: one at a time, batches are largest.
+   * Sends after the current turn, so that callers woken in this turn can join. Calls that are made while a batch is in
+   * progress form the next batch: batches are largest when they are sent one at a time.
    */
   #schedule(): void {
     if (this.#scheduled || this.#waiting.length === 0 || this.#isUnderWay) return;

@@ -4,7 +4,7 @@
  */
 import type { Fields, RecordOutcome, RecordWrite, StoredRecord } from '@tidemark/core/engine';
 import { fieldArguments } from './field-arguments.ts';
-import { type Place, placesAfter } from './job-places.ts';
+import { type IndexKeyTemplate, indexKeysAfter } from './job-index-keys.ts';
 import type { Layout, RecordAddress } from './layout.ts';
 import { Encoded } from './protocol/encode.ts';
 import type { Reply } from './protocol/replies.ts';
@@ -17,7 +17,10 @@ const MAX_FIELDS = 60;
 /** The index entries of jobs that claims find. */
 const QUEUED = /^(ready|delayed)\//;
 
-/** Returns whether `change.lua` can perform a step. Some steps are found unsuitable only when they meet the record. */
+/**
+ * Returns whether `change.lua` can perform a step. Some steps turn out to be unsuitable only when the script sees the
+ * record.
+ */
 export function fitsChange(write: RecordWrite): boolean {
   const { mode, expect, set, stamps, ttlMs, requestId, answersBatch } = write;
   if (mode !== 'merge' || requestId !== undefined || answersBatch || expect?.revision !== undefined) return false;
@@ -26,7 +29,7 @@ export function fitsChange(write: RecordWrite): boolean {
   return hasValues(write) || (stamps?.size ?? 0) > 0;
 }
 
-/** A record without fields is removed, which is for the general step. */
+/** A record without fields is removed, which only the general step does. */
 function hasValues({ set }: RecordWrite): boolean {
   for (const value of set.values()) if (value !== null) return true;
   return false;
@@ -53,8 +56,8 @@ export function encodeChange(
 ): EncodedChange | null {
   const { name } = write;
   const isJob = jobTypeOfRecord(name) !== null;
-  const places = isJob ? placesAfter(write) : null;
-  if (isJob && !places) return null;
+  const indexKeys = isJob ? indexKeysAfter(write) : null;
+  if (isJob && !indexKeys) return null;
   const address = layout.recordAddress(name);
   const keys = new Encoded().addReady(address.argument);
   if (namesKeys) {
@@ -62,8 +65,8 @@ export function encodeChange(
     if (isJob) for (const kind of ['jobs', 'job-places']) keys.add(layout.tenants(bucket, kind, name.tenantId));
   }
   const known = brief ? undefined : write.known;
-  const args = encodeArguments(write, address, layout.tagLength(bucket), keys.count, brief, places);
-  const queuesJob = places?.some(({ start }) => QUEUED.test(start)) ?? false;
+  const args = encodeArguments(write, address, layout.tagLength(bucket), keys.count, brief, indexKeys);
+  const queuesJob = indexKeys?.some(({ start }) => QUEUED.test(start)) ?? false;
   return { keys, args, queuesJob, decode: (reply) => outcomeOf(write, known, reply) };
 }
 
@@ -73,7 +76,7 @@ function encodeArguments(
   tagLength: number,
   keys: number,
   brief: boolean,
-  places: readonly Place[] | null,
+  indexKeys: readonly IndexKeyTemplate[] | null,
 ): Encoded {
   const args = new Encoded();
   const { names, values, absent } = conditionsOf(expect?.fields);
@@ -84,8 +87,8 @@ function encodeArguments(
     if (value === null) dropped += 2;
     else sets += 2;
   }
-  const flags = String.fromCharCode(tagLength, keys, exists, ttlMs === null ? 1 : 0, wants, places ? 1 : 0);
-  const counts = [values.length, absent, sets, dropped, stamps?.size ?? 0, places?.length ?? 0];
+  const flags = String.fromCharCode(tagLength, keys, exists, ttlMs === null ? 1 : 0, wants, indexKeys ? 1 : 0);
+  const counts = [values.length, absent, sets, dropped, stamps?.size ?? 0, indexKeys?.length ?? 0];
   args.addBytes(flags + String.fromCharCode(...counts) + member);
   args.addAll(names).addAll(values);
   if (wants === 2) args.add(String(known!.revision));
@@ -109,7 +112,8 @@ function encodeArguments(
     for (const field of stamps.keys()) args.addReady(fieldArguments(field).companion);
     for (const [field, offset] of stamps) args.addReady(fieldArguments(field).name).addBytes(String(offset));
   }
-  if (places) for (const { start, offset } of places) args.addBytes(offset === null ? '' : String(offset)).add(start);
+  if (indexKeys)
+    for (const { start, offset } of indexKeys) args.addBytes(offset === null ? '' : String(offset)).add(start);
   return args;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Remembers the front of each bucket of a queue: its first ready job, and when its first delayed one is due. A front is
- * valid as long as the bucket has the revision at which it was read, which the script of a claim compares. Few claims
- * then read the few buckets that others have changed instead of all.
+ * valid while the bucket has the revision at which it was read, which the script of a claim compares. Claims then read
+ * only the buckets that other processes have changed.
  */
 import { Encoded } from './protocol/encode.ts';
 
@@ -13,15 +13,18 @@ const MAX_CLAIMS = 16;
  */
 const KEPT_MS = 200;
 
-/** As a reply has it: the number of the bucket from 1, its revision, its first ready entry, and when one is due. */
+/**
+ * In the form of the reply: the number of the bucket from 1, its revision, its first ready entry, and when a delayed
+ * job is due.
+ */
 export type NewFront = readonly [bucket: number, revision: number, member: Buffer, due: number];
 
 const NONE = -1;
 const AS_BEFORE = -2;
 
 /**
- * The last changes of each bucket that this process made one after the other, and that made no job ready or delayed.
- * A front that was read before them is valid after them.
+ * The latest consecutive changes of each bucket by this process that made no job ready or delayed. A front that was
+ * read before these changes is still valid after them.
  */
 export class HarmlessChanges {
   /** The revision before the first of them, and that of the last. */
@@ -33,7 +36,7 @@ export class HarmlessChanges {
     this.#last[bucket] = revision;
   }
 
-  /** Returns the revision of a bucket after changes that do not matter for a front of an earlier revision. */
+  /** Returns the revision of a bucket after changes that do not affect a front of an earlier revision. */
   after(bucket: number, revision: number): number {
     const last = this.#last[bucket];
     return last !== undefined && revision >= this.#before[bucket]! && revision < last ? last : revision;
@@ -75,7 +78,7 @@ export class ClaimFronts {
       args.addBytes(String(this.#harmless.after(bucket, revision))).append(member);
   }
 
-  /** Takes over the fronts of a reply. `sentAt` is the time at which the script was sent. */
+  /** Stores the fronts of a reply. `sentAt` is the time at which the script was sent. */
   update(fronts: readonly NewFront[], sentAt: number): void {
     if (this.count === 0) this.#readAt = sentAt;
     for (const [number, revision, member, due] of fronts) {

@@ -1,10 +1,10 @@
 /**
- * Encodes claims for `claim-first.lua`. The claims of one worker differ only in their id, so what they have in common is
- * encoded once and remembered.
+ * Encodes claims for `claim-first.lua`. The claims of one worker differ only in their id, so the parts that they have
+ * in common are encoded once and cached.
  */
 import { type FirstClaims, JOB_PREFIX, type RecordWrite } from '@tidemark/core/engine';
 import { fieldArguments } from './field-arguments.ts';
-import { type Place, placesAfter } from './job-places.ts';
+import { type IndexKeyTemplate, indexKeysAfter } from './job-index-keys.ts';
 import { Encoded } from './protocol/encode.ts';
 import { bytesOf } from './record-step.ts';
 import { type SumShift, sumShift } from './sum-shifts.ts';
@@ -35,7 +35,7 @@ export class ClaimKinds {
     this.#known = sums ? [STATE, Buffer.from(readyState)] : null;
   }
 
-  /** Encodes the first claims, as many as the script has room for their kinds. Returns their number. */
+  /** Encodes the first claims, until there are more kinds than the script accepts. Returns their number. */
   encode(claims: readonly Claim[]): { count: number; kinds: Kind[]; claims: Encoded } {
     const [kinds, encoded]: [Kind[], Encoded] = [[], new Encoded()];
     let count = 0;
@@ -66,8 +66,8 @@ export class ClaimKinds {
   #encodeKind({ set, stamps, requestId: _, unless: __, ...claim }: Claim): Encoded {
     const name = { space: 'kv', tenantId: '', key: `${JOB_PREFIX}${this.#taskType}.?` } as const;
     const write: RecordWrite = { name, mode: 'merge', ...claim, set, stamps };
-    const places = placesAfter(write);
-    if (!places) throw new Error('The index entries of a claimed job depend on more than its claim');
+    const indexKeys = indexKeysAfter(write);
+    if (!indexKeys) throw new Error('The index entries of a claimed job depend on more than its claim');
     const [values, dropped, tables]: [Encoded, Encoded, string[]] = [new Encoded(), new Encoded(), []];
     let sets = 0;
     for (const [field, value] of set) {
@@ -84,12 +84,12 @@ export class ClaimKinds {
     for (const field of stamps?.keys() ?? []) dropped.addReady(fieldArguments(field).companion);
     const id = set.get(OWN)!;
     const ownTable = tableNumber(tables, this.#known && sumShift(this.#known, [OWN, id]));
-    const counts = [tables.length, sets, dropped.count, stamps?.size ?? 0, places.length];
+    const counts = [tables.length, sets, dropped.count, stamps?.size ?? 0, indexKeys.length];
     const out = new Encoded().addBytes(String.fromCharCode(...counts));
     for (const table of tables) out.addBytes(table);
     out.append(values).append(dropped);
     for (const [field, offset] of stamps ?? []) out.addReady(fieldArguments(field).name).addBytes(String(offset));
-    for (const place of places) addPlace(out, place, bytesOf(id).toString());
+    for (const indexKey of indexKeys) addIndexKey(out, indexKey, bytesOf(id).toString());
     return out.addReady(fieldArguments(OWN).companion).addBytes(ownTable);
   }
 }
@@ -101,7 +101,7 @@ function tableNumber(tables: string[], shift: SumShift | null): string {
   return String(at === -1 ? tables.push(shift.table) : at + 1);
 }
 
-function addPlace(args: Encoded, { start, offset }: Place, id: string): void {
+function addIndexKey(args: Encoded, { start, offset }: IndexKeyTemplate, id: string): void {
   if (offset !== null) args.addBytes(String(offset)).add(start);
   else if (start.endsWith(`/${id}`)) args.addBytes('id').add(start.slice(0, -id.length));
   else args.addBytes('').add(start);

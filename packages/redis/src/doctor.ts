@@ -13,7 +13,7 @@ type Check = (facts: ServerFacts, settings: Settings) => Finding;
 
 const OLDEST_VERSION = 7;
 const MAX_LAG_SECONDS = 10;
-const LARGEST_CLOCK_GAP_MS = 1_000;
+const MAX_CLOCK_GAP_MS = 1_000;
 
 const CHECKS: Record<string, Check> = {
   'server version': serverVersion,
@@ -54,7 +54,7 @@ function ok(message: string): Finding {
 
 const UNREADABLE: Finding = {
   status: 'unknown',
-  message: 'The server refuses CONFIG GET, so that this cannot be read',
+  message: 'The server does not allow CONFIG GET, so this setting cannot be read',
   fix: 'Let this login use CONFIG GET, or check the settings in the console of the managed service',
 };
 
@@ -156,7 +156,7 @@ function delayedSyncs({ info }: ServerFacts): Finding {
   return {
     status: 'warn',
     message: `${delayed} syncs of the append-only file had to wait for the disk since the server was started`,
-    fix: 'Give the server a faster disk, or a disk of its own',
+    fix: 'Give the server a faster or separate disk',
   };
 }
 
@@ -198,7 +198,7 @@ function minReplicas(facts: ServerFacts): Finding {
 }
 
 function waitAof({ hasWaitAof }: ServerFacts, { waitReplicas }: Settings): Finding {
-  if (hasWaitAof === null) return { status: 'unknown', message: 'The server refuses COMMAND INFO' };
+  if (hasWaitAof === null) return { status: 'unknown', message: 'The server does not allow COMMAND INFO' };
   if (hasWaitAof) return ok('known to the server; the store waits with WAIT');
   if (waitReplicas === 0) return ok('unknown to this server, and not needed: writes wait for no replica');
   return {
@@ -214,7 +214,8 @@ function clusterState({ cluster, info }: ServerFacts): Finding {
   if (state === 'ok') return ok(`ok, ${cluster!.get('cluster_size')} masters with slots`);
   return {
     status: state === undefined ? 'unknown' : 'fail',
-    message: state === undefined ? 'The server refuses CLUSTER INFO' : `The cluster is ${state}: it takes no commands`,
+    message:
+      state === undefined ? 'The server does not allow CLUSTER INFO' : `The cluster is ${state}: it takes no commands`,
     fix: 'redis-cli --cluster check, then --cluster fix',
   };
 }
@@ -224,7 +225,7 @@ function login({ login }: ServerFacts): Finding {
   if (login === null)
     return {
       status: 'unknown',
-      message: 'The server refuses ACL WHOAMI or ACL DRYRUN, so that the rights of this login cannot be read',
+      message: 'The server does not allow ACL WHOAMI or ACL DRYRUN, so the permissions of this login cannot be read',
       fix: 'Let this login use both (+acl|whoami +acl|dryrun), or check the permissions in the console of the managed service',
     };
   if (!login.mayFlush) return ok(`${login.name} may not empty the server`);
@@ -236,7 +237,7 @@ function login({ login }: ServerFacts): Finding {
 }
 
 function clock({ clockAheadMs }: ServerFacts): Finding {
-  if (Math.abs(clockAheadMs) <= LARGEST_CLOCK_GAP_MS) return ok('agrees with that of this process');
+  if (Math.abs(clockAheadMs) <= MAX_CLOCK_GAP_MS) return ok('agrees with that of this process');
   const direction = clockAheadMs > 0 ? 'ahead of' : 'behind';
   return {
     status: 'warn',

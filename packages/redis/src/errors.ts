@@ -61,5 +61,5 @@ function refusal(code: string, message: string, cause: unknown): TidemarkError {
     );
   if (NOT_NOW.has(code) || code === 'MOVED' || code === 'ASK')
     return new TidemarkError('UNAVAILABLE', `Redis does not take this now, nothing was written: ${message}`, { cause });
-  return new TidemarkError('STORAGE_ERROR', `Redis refused: ${message}`, { cause });
+  return new TidemarkError('STORAGE_ERROR', `Redis reported an error: ${message}`, { cause });
 }

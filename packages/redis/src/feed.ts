@@ -1,6 +1,6 @@
 /**
  * The feed of all runs: a stream of commits per bucket. A cursor has a position for each bucket, so that no event is
- * skipped, whatever order the buckets are written in.
+ * skipped, regardless of the order in which the buckets are written.
  */
 import {
   decodeCursor,

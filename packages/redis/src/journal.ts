@@ -153,7 +153,7 @@ class RedisJournal implements Journal {
     return { bucket, keys: [...keys, ...this.#nameKeys(bucket, name)] };
   }
 
-  /** Begins a journal with a restore of a single step, whose entries get the server's time. */
+  /** Starts a journal with a single-step restore, whose entries get the server's time. */
   async begin(name: JournalName, { tombstone, state, entries }: JournalBeginning, call: EngineCall) {
     const { bucket, keys } = this.#restoreKeys(name);
     const args = [tombstone, '0', '', '1', state, '', String(entries.length), name.tenantId, name.name];

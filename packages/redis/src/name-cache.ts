@@ -1,6 +1,6 @@
 /**
- * Remembers what was computed for names, such as their keys. Names that are used again soon, as those of jobs, are found;
- * of all others the cache forgets half at a time.
+ * Caches values that are computed from names, such as keys. Names that are soon used again, like those of jobs, stay in
+ * the cache; of all others, half are dropped at a time.
  */
 
 /** The maximum number of names in each half. */

@@ -220,13 +220,13 @@ class RedisRecords implements Records {
 
   async scanIndex(tenantId: string, range: IndexRange, call: EngineCall): Promise<IndexedRecord[]> {
     const { after, limit } = range;
-    const from = after ? excluded(`${after.place}\0${after.key}`) : included(range.from);
+    const from = after ? excluded(`${after.indexKey}\0${after.key}`) : included(range.from);
     const between: LexicalRange = { from, to: excluded(range.to), order: 'ascending' };
     const key = (bucket: number) => this.#jobsKey(bucket, tenantId);
     const merge = mergeLexical(this.#commands, this.#layout.buckets, key, between, limit, call);
     const nameOf = (member: string) => {
-      const [place, key] = member.split('\0') as [string, string];
-      return { name: { space: 'kv', tenantId, key } as const, key, place };
+      const [indexKey, key] = member.split('\0') as [string, string];
+      return { name: { space: 'kv', tenantId, key } as const, key, indexKey };
     };
     return this.#collect(merge, limit, nameOf, (name) => this.#parse(name, call), call);
   }

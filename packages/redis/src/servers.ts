@@ -32,8 +32,8 @@ export interface Servers {
 export class SingleServer implements Servers {
   readonly #route: Route;
   /**
-   * Reads use the connection of the writes. On one of their own they would not wait behind `WAIT`, but after a failover they
-   * could stay with the former master while writes go to the new one.
+   * Reads use the connection of the writes. On a separate one they would not wait behind `WAIT`, but after a failover
+   * they could stay with the former master while writes go to the new one.
    */
   readonly reader: Connection;
 

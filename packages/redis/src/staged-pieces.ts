@@ -1,6 +1,6 @@
 /**
  * Pieces of an upload whose hash is not known yet. The hash determines the bucket, so the bucket is not known either. A
- * few pieces are held in memory. A longer upload is kept in Redis under a temporary key in a bucket of its own.
+ * few pieces are held in memory. A longer upload is kept in Redis under a temporary key in a separate bucket.
  */
 import { type EngineCall, sumBytes } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';

@@ -1,7 +1,7 @@
 /**
- * Moves checksums on by a number of bytes. The checksums of two texts under the same key differ by a constant, once the
- * first is moved on by the bytes that the second has more, whatever the key is. So a script that knows one can compute
- * the other with a table instead of summing bytes.
+ * Shifts checksums by a number of bytes. For any key, the checksums of two texts under that key differ by a constant,
+ * once the first is shifted by the difference of their lengths. A script that knows one checksum can therefore compute
+ * the other with a table, without reading any bytes.
  */
 import { sumBytes, sumName } from '@tidemark/core/engine';
 

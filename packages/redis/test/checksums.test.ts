@@ -28,7 +28,7 @@ function hashOf(prefix: string): string {
 }
 
 describe.skipIf(WITHOUT_REDIS)('a record in Redis', () => {
-  it('is refused when a field or the whole record was lost', async () => {
+  it('is rejected when a field or the whole record was lost', async () => {
     const prefix = newPrefix();
     const store = await openStore(sharedServer(), { prefix });
     const client = await rawClient();

@@ -42,7 +42,7 @@ describe.skipIf(WITHOUT_REDIS)('a claim on a single server', () => {
     expect(scripts()).toHaveLength(1);
     await store.jobs.complete(claim!);
     expect(scripts()).toHaveLength(2);
-    // Hints are published beside them.
+    // Hints are published at the same time.
     expect(asks.mock.calls.filter(([command]) => !textOf(command).includes('PUBLISH'))).toHaveLength(2);
   });
 
@@ -95,8 +95,8 @@ describe.skipIf(WITHOUT_REDIS)('a claim on a single server', () => {
     await (await connected()).hSet(layout.record(name), 'to', 'eve');
     const claim = await store.jobs.claim({ taskType: TYPE }, { worker: 'w' });
     expect(claim?.taskId).toBe('second');
-    const places = await engineOf(store)!.kv!.scanIndex('default', { from: 'ready/', to: 'ready0', limit: 9 }, {});
-    expect(places).toMatchObject([{ key: keyOf('first'), damaged: true }]);
+    const found = await engineOf(store)!.kv!.scanIndex('default', { from: 'ready/', to: 'ready0', limit: 9 }, {});
+    expect(found).toMatchObject([{ key: keyOf('first'), damaged: true }]);
   });
 
   it('skips records that have expired', async () => {
@@ -199,7 +199,7 @@ describe.skipIf(WITHOUT_REDIS)('a claim that remembers the first jobs of each bu
     }
   });
 
-  it('stays true beside changes of this process to other records', async () => {
+  it('stays true while this process changes other records', async () => {
     const [store, other] = await twoStores(1);
     // Jobs of the same millisecond are claimed by id.
     for (let n = 0; n < 40; n++) await store.jobs.enqueue({ taskType: TYPE, taskId: `old-${n}`, priority: -n });

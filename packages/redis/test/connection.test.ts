@@ -92,7 +92,7 @@ describe.skipIf(WITHOUT_REDIS)('a login', () => {
     });
   });
 
-  it('is refused: the error says so', async () => {
+  it('is rejected: the error says so', async () => {
     await expect(redisStore({ url: `redis://ada:wrong@${host}`, prefix: newPrefix() })).rejects.toMatchObject({
       code: 'STORAGE_ERROR',
       message: expect.stringContaining('WRONGPASS'),
@@ -108,7 +108,7 @@ describe.skipIf(WITHOUT_REDIS)('a login', () => {
 });
 
 describe.skipIf(WITHOUT_REDIS)('a database', () => {
-  it('holds its own data, also after the connection was lost', async () => {
+  it('holds its own data, even after the connection was lost', async () => {
     const server = await startOwnServer('redis');
     onTestFinished(() => server.stop());
     const prefix = newPrefix();
@@ -125,7 +125,7 @@ describe.skipIf(WITHOUT_REDIS)('a database', () => {
     expect([await first.kv.get('k'), (await third.kv.get('k'))?.revision]).toEqual([null, 2]);
   });
 
-  it('that the server does not have is refused', async () => {
+  it('that the server does not have is rejected', async () => {
     await expect(redisStore({ url: `${sharedServer()}/9999`, prefix: newPrefix() })).rejects.toMatchObject({
       code: 'STORAGE_ERROR',
     });
@@ -172,7 +172,7 @@ describe.skipIf(WITHOUT_REDIS)('a connection', () => {
   });
 });
 
-describe.skipIf(WITHOUT_REDIS)('a server that refuses for now', () => {
+describe.skipIf(WITHOUT_REDIS)('a server that rejects for now', () => {
   it('is busy with a script: nothing is written, and calls succeed when the script has ended', async () => {
     const server = await startOwnServer('redis');
     onTestFinished(() => server.stop());
@@ -208,7 +208,7 @@ describe('something that is not Redis', () => {
   const open = (url: string) => redisStore({ url, prefix: newPrefix(), connectionTimeoutMs: 300 });
   const REFUSED = { code: 'UNAVAILABLE', outcome: 'rejected' };
 
-  it('answers over HTTP', async () => {
+  it('responds over HTTP', async () => {
     const server = createHttpServer((_, response) => response.end('hello'));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -216,12 +216,12 @@ describe('something that is not Redis', () => {
     await expect(open(`redis://127.0.0.1:${(server.address() as AddressInfo).port}`)).rejects.toMatchObject(REFUSED);
   });
 
-  it('answers more than it was asked', async () => {
+  it('sends more replies than it was asked for', async () => {
     const url = await listen((socket) => socket.on('data', () => socket.write('+OK\r\n'.repeat(9))));
     await expect(open(url)).rejects.toMatchObject(REFUSED);
   });
 
-  it('accepts connections and says nothing', async () => {
+  it('accepts connections and sends nothing', async () => {
     const url = await listen(() => {});
     await expect(open(url)).rejects.toMatchObject({ ...REFUSED, message: expect.stringContaining('within 300 ms') });
   });

@@ -139,14 +139,14 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
     expect(store.info.durability).toBe('none');
   });
 
-  it('reports unknown, not ok, where CONFIG is refused, and `require` refuses that too', async () => {
+  it('reports unknown, not ok, where CONFIG is rejected, and `require` rejects that too', async () => {
     await client.sendCommand(['ACL', 'SETUSER', 'modest', 'on', '>secret', '~*', '&*', '+@all', '-config']);
     const url = server.url.replace('redis://', 'redis://modest:secret@');
     const store = await openStore(url);
     for (const check of ['appendfsync', 'no-appendfsync-on-rewrite', 'maxmemory-policy', 'min-replicas-to-write']) {
       expect(await findingOf(store, check)).toMatchObject({
         status: 'unknown',
-        message: 'The server refuses CONFIG GET, so that this cannot be read',
+        message: 'The server does not allow CONFIG GET, so this setting cannot be read',
       });
     }
     expect(store.info.durability).toBe('unknown');

@@ -114,7 +114,7 @@ describe.skipIf(WITHOUT_REDIS)('a server that cannot be reached', () => {
     expect(await failureOf(redisStore(server.url))).toMatchObject({ code: 'UNAVAILABLE', outcome: 'rejected' });
   });
 
-  it('refuses a wrong password with the server’s message', async () => {
+  it('rejects a wrong password with the server’s message', async () => {
     const { host } = new URL(sharedServer());
     await expect(redisStore(`redis://somebody:wrong@${host}`)).rejects.toMatchObject({
       code: 'STORAGE_ERROR',
@@ -149,7 +149,7 @@ describe.skipIf(WITHOUT_REDIS)('a server that cannot be reached', () => {
   });
 });
 
-describe.skipIf(WITHOUT_REDIS)('a server that refuses', () => {
+describe.skipIf(WITHOUT_REDIS)('a server that rejects', () => {
   it('fails with STORAGE_FULL when its memory is full, and reads continue', async () => {
     const server = await ownServer();
     const store = await openStore(server.url);

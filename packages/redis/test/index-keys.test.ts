@@ -42,7 +42,7 @@ describe.skipIf(WITHOUT_REDIS)('the job index', () => {
         const { record } = await records.write(write, {});
         const wanted = record ? indexKeysOf(key, record.fields) : [];
         const stored = await client.zRange(`${prefix}:{b00}:jobs:default`, 0, -1);
-        expect(stored).toEqual(wanted.map((place) => `${place}\0${key}`).sort());
+        expect(stored).toEqual(wanted.map((indexKey) => `${indexKey}\0${key}`).sort());
       }),
       { numRuns: 300 },
     );

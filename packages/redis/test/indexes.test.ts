@@ -88,7 +88,7 @@ it.skipIf(WITHOUT_REDIS)('a list reports a name without a record, and continues 
   expect(await findingOf(store, 'stored values')).toMatchObject({ status: 'fail' });
 });
 
-it.skipIf(WITHOUT_REDIS)('a record that vanished before its expiry is refused, not treated as expired', async () => {
+it.skipIf(WITHOUT_REDIS)('a record that vanished before its expiry is rejected, not treated as expired', async () => {
   const { store, client, layout } = await filled();
   const expiring = { ...name, key: 'k.14' };
   await client.pExpireAt(layout.record(expiring), 1);

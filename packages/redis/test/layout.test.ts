@@ -39,7 +39,7 @@ describe('the layout', () => {
     );
   });
 
-  it('maps different names to different keys, whatever characters they contain', () => {
+  it('maps different names to different keys, for any characters', () => {
     const pairs = HOSTILE.flatMap((tenant) => HOSTILE.map((key) => [tenant, key] as const));
     expect(new Set(pairs.map(([tenant, key]) => keyOf(tenant, key))).size).toBe(pairs.length);
     expect(keyOf('a', 'b.c')).not.toBe(keyOf('a.b', 'c'));
@@ -62,7 +62,7 @@ describe('the layout', () => {
 });
 
 describe.skipIf(WITHOUT_REDIS)('a store in Redis', () => {
-  it('keeps the number of buckets it was created with, and refuses another', async () => {
+  it('keeps the number of buckets it was created with, and rejects another', async () => {
     const prefix = newPrefix();
     const store = await openStore(sharedServer(), { prefix, buckets: 3 });
     await store.kv.put('k', { v: 1 });

@@ -19,9 +19,16 @@ const encrypted: ServerKind = {
   ...redis,
   name: 'redis-tls',
   container: { ports: [6379, 6380], args: [], environment: {} },
-  serverArgs: (place) => [
-    ...redis.serverArgs(place),
-    ...['--tls-port', String(place.ports[1]), '--tls-auth-clients', 'yes', '--tls-ca-cert-file', pathOf('ca.pem')],
+  serverArgs: (installation) => [
+    ...redis.serverArgs(installation),
+    ...[
+      '--tls-port',
+      String(installation.ports[1]),
+      '--tls-auth-clients',
+      'yes',
+      '--tls-ca-cert-file',
+      pathOf('ca.pem'),
+    ],
     ...['--tls-cert-file', pathOf('server.pem'), '--tls-key-file', pathOf('server.key')],
   ],
 };
@@ -49,14 +56,14 @@ describe.skipIf(WITHOUT_REDIS)('over TLS', () => {
     watching.abort();
   });
 
-  it('is refused by a client that does not trust the authority, and the error says why', async () => {
+  it('is rejected by a client that does not trust the authority, and the error says why', async () => {
     await expect(open({ cert, key })).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringMatching(/certificate/),
     });
   });
 
-  it('refuses a client without a certificate', async () => {
+  it('rejects a client without a certificate', async () => {
     await expect(open({ ca })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 

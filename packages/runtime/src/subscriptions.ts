@@ -238,7 +238,9 @@ export async function redeliver(
   const { tenantId, runId, runSeq } = letter;
   const [event] = await store.runs.fetchEvents(runId, { tenantId, afterSeq: runSeq - 1, limit: 1 });
   if (!event)
-    throw new TidemarkError('RUN_NOT_FOUND', `Event ${runSeq} of run ${JSON.stringify(runId)} is gone`, { runId });
+    throw new TidemarkError('RUN_NOT_FOUND', `Event ${runSeq} of run ${JSON.stringify(runId)} no longer exists`, {
+      runId,
+    });
   await handler(event, { attempt: 1, signal: new AbortController().signal });
   await new DeadLetters(store, subscriptionPrefix(name)).remove(letter);
 }

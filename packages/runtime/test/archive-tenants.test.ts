@@ -157,7 +157,7 @@ function spied(target: ArchiveTarget, looked: string[]): ArchiveTarget {
   };
 }
 
-describe('Two actors', () => {
+describe('Concurrent actors', () => {
   it('replacing a file while it is read never exposes the run of another tenant', async () => {
     const it = await scene();
     const { store, archiver, directory } = it;

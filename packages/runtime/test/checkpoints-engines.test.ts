@@ -42,7 +42,7 @@ function tampered(store: Store, change: 'time' | 'tombstones'): Store {
 }
 
 describe.each(engines)('checkpoints on %s', (engine) => {
-  it('are kept in a run as in a file, where one of two programs is refused', { timeout: 60_000 }, async () => {
+  it('are kept in a run as in a file, where one of two programs is rejected', { timeout: 60_000 }, async () => {
     const [store, other] = [await openStore(engine), await openStore(engine)];
     const run = { store: other, runId: 'checkpoints' };
     const take = () => createCheckpointer({ store, run, key: privateKey }).checkpoint();

@@ -146,7 +146,7 @@ describe('An export', () => {
     expect(new Set(keysOf(await rowsIn(directory, 'events'))).size).toBe(1_200);
   });
 
-  it('detects a concurrent export to the same target, and refuses one with another selection', async () => {
+  it('detects a concurrent export to the same target, and rejects one with another selection', async () => {
     const store = memoryStore();
     await fill(store, 300);
     const directory = await newDirectory();

@@ -111,7 +111,7 @@ export function translate(error: unknown, purpose: Purpose, mayHaveWorked: boole
     const message = `S3 cannot be reached right now for ${location}: ${failure.message} (${said})`;
     return new TidemarkError('UNAVAILABLE', message, { cause: error });
   }
-  return new TidemarkError('STORAGE_ERROR', `S3 refused ${location}: ${failure.message} (${said})`, { cause: error });
+  return new TidemarkError('STORAGE_ERROR', `S3 rejected ${location}: ${failure.message} (${said})`, { cause: error });
 }
 
 /** Returns a remedy for the operator, or `null` if none is known. */

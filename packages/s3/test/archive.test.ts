@@ -93,7 +93,7 @@ describe.skipIf(WITHOUT_S3)('The archiver with a bucket', () => {
     expect(await archiver.verify()).toMatchObject({ ok: true, strays: [] });
   });
 
-  it('keeps all runs in the store while S3 refuses, and moves them later', async () => {
+  it('keeps all runs in the store while S3 rejects, and moves them later', async () => {
     const store = memoryStore();
     const archiver = createArchiver({ store, target: openNew() });
     await addRun(store, 'run', 'acme');

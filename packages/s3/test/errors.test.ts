@@ -147,7 +147,7 @@ describe.skipIf(WITHOUT_S3)('An error of S3 names the remedy', () => {
 });
 
 describe('Options', () => {
-  it('refuse a URL with keys, an unknown option and a bad value by name, and show no secret', () => {
+  it('reject a URL with keys, an unknown option and a bad value by name, and show no secret', () => {
     const bad: [S3Options | string, string][] = [
       ['s3://KEY:SECRET@bucket/prefix', 'url'],
       ['https://bucket/prefix', 'url'],

@@ -37,7 +37,7 @@ describe('open', () => {
     expect(bytes.objects.size).toBe(1);
   });
 
-  it('names the option when it refuses other schemes, invalid buckets or stores over HTTP', async () => {
+  it('names the option when it rejects other schemes, invalid buckets or stores over HTTP', async () => {
     for (const [artifacts, field] of [
       ['file:/tmp', 'artifacts'],
       ['s3://', 'url'],

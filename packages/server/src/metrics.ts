@@ -14,7 +14,7 @@ interface RouteTimes {
 
 /** Counters with labels. */
 const COUNTERS = {
-  limited: ['tidemark_limited_total', 'Requests refused by a limit, by the name of the limit.'],
+  limited: ['tidemark_limited_total', 'Requests rejected by a limit, by the name of the limit.'],
   security: ['tidemark_security_events_total', 'Security events by kind, including those left out of the log.'],
   alerts: ['tidemark_alerts_total', 'Alerts that this process raised, of the store and of its loops, by code.'],
 } as const;

@@ -35,7 +35,7 @@ describe('an event without an eventId', () => {
     expect(Date.parse(event!.emittedAt)).toBeGreaterThan(Date.now() - 60_000);
   });
 
-  it('is refused without a key, and the error names both options', async () => {
+  it('is rejected without a key, and the error names both options', async () => {
     const { url, store } = await startServer();
     const calls = [
       send(`${url}/v1/runs/r/events`, 'POST', SAID),
@@ -58,7 +58,7 @@ describe('an event without an eventId', () => {
     expect(await store.runs.headSeq('r')).toBe(0);
   });
 
-  it('is refused together with its other faults', async () => {
+  it('is rejected together with its other faults', async () => {
     const { url } = await startServer();
     const faulty = { emittedAt: 'SECRET', engineAttemptId: 0, planId: '', runSeq: 1 };
     const answer = await send(`${url}/v1/events`, 'POST', faulty);
@@ -92,7 +92,7 @@ describe('an event without an eventId', () => {
 });
 
 describe('the client', () => {
-  it('sends an eventId with every event, and the error of a refused event lists its faults', async () => {
+  it('sends an eventId with every event, and the error of a rejected event lists its faults', async () => {
     const { client, store } = await startServer();
     await client.runs.appendEvent({ runId: 'r', eventType: 'UserSaid' });
     await client.runs.appendEvents([{ runId: 'r', eventType: 'UserSaid' }]);

@@ -58,7 +58,7 @@ describe('ids in paths (GEN-5)', () => {
 });
 
 describe('conditions', () => {
-  it('are refused when they are null, instead of writing unconditionally', async () => {
+  it('are rejected when they are null, instead of writing unconditionally', async () => {
     const { url, store } = await startServer();
     await store.agents.saveMemoryState('m', { n: 1 });
     const answer = await send(`${url}/v1/memory/m`, 'PUT', { state: { n: 2 }, expectedVersion: null });
@@ -175,7 +175,7 @@ describe('limits', () => {
 });
 
 describe('access', () => {
-  it('is refused to other hosts and origins on a server without auth', async () => {
+  it('is rejected to other hosts and origins on a server without auth', async () => {
     const { url } = await startServer();
     const { host } = new URL(url);
     expect(await statusOf(`${url}/v1/info`, { host: 'evil.test' })).toBe(421);
@@ -203,7 +203,7 @@ describe('access', () => {
     );
   });
 
-  it('is refused with 401 to unknown callers, except for the health check', async () => {
+  it('is rejected with 401 to unknown callers, except for the health check', async () => {
     const store = memoryStore();
     const refusal = { refused: 'unknown' as const, message: 'Send a key' };
     const server = createServer({ store, auth: { loopbackOnly: false, authenticate: () => refusal } });

@@ -7,7 +7,7 @@ const MEGABYTE = 1024 * 1024;
 /** Longer than the server waits for more of a refused body. */
 const QUIET_MS = 7_000;
 
-it('serves the next request on a connection long after a body on it was refused', async () => {
+it('serves the next request on a connection long after a body on it was rejected', async () => {
   const { url } = await startServer();
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());

@@ -42,7 +42,7 @@ describe('sealed fields over HTTP', () => {
     expect(page.items.every(({ record }) => textOf(record.fields.token) === 'secret')).toBe(true);
   });
 
-  it('are refused in conditions, with the field and the rule', async () => {
+  it('are rejected in conditions, with the field and the rule', async () => {
     const { kv } = (await startSealing()).client;
     await kv.put('k', { token: 'secret' }, { sealed: true });
     const swap = kv.swap('k', { expected: { token: 'secret' }, set: { a: '1' } });
@@ -51,7 +51,7 @@ describe('sealed fields over HTTP', () => {
     await expect(batch).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'operations[0].expected.token' });
   });
 
-  it('are refused by a server without a codec', async () => {
+  it('are rejected by a server without a codec', async () => {
     const { client } = await startServer();
     const call = client.kv.put('k', { token: 'secret' }, { sealed: true });
     await expect(call).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'sealed' });
@@ -77,7 +77,7 @@ describe('a batch over HTTP', () => {
     ]);
   });
 
-  it('refuses a condition with a wrong name instead of ignoring it', async () => {
+  it('rejects a condition with a wrong name instead of ignoring it', async () => {
     const { url, store } = await startServer();
     const operations = [{ op: 'put', key: 'a', fields: { n: 1 }, revision: 7 }];
     const refused = await send(`${url}/v1/kv-batch`, 'POST', { operations });

@@ -32,7 +32,7 @@ function post(url: string, body: string | Uint8Array<ArrayBuffer>, headers: Reco
 }
 
 describe('hosts and origins', () => {
-  it('of others are refused by every operation of a server without auth', { timeout: LIMIT_MS }, async () => {
+  it('of others are rejected by every operation of a server without auth', { timeout: LIMIT_MS }, async () => {
     const { url } = await startServer();
     const { host } = new URL(url);
     const names = new Proxy(
@@ -51,7 +51,7 @@ describe('hosts and origins', () => {
     expect(await statusOf(`${url}/v1/runs`, { host, origin: `http://${host}` })).toBe(200);
   });
 
-  it('are also refused by a server with auth and configured names', async () => {
+  it('are also rejected by a server with auth and configured names', async () => {
     const { url, keyFor } = await startSecured({}, { hosts: ['tidemark.test'] });
     const key = await keyFor();
     const statusAt = (headers: Record<string, string>) => statusOf(`${url}/v1/runs`, { ...key, ...headers });

@@ -126,7 +126,7 @@ describe('without auth', () => {
     expect((await headOf(`${url}/`, 'GET', { host })).status).toBe(200);
   });
 
-  it('requests from pages of another site are refused, including simple ones', async () => {
+  it('requests from pages of another site are rejected, including simple ones', async () => {
     const { url, store } = await startServer({ inspector: builtInspector() });
     for (const site of ['cross-site', 'same-site']) {
       for (const operation of OPERATIONS) {

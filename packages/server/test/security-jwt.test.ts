@@ -30,7 +30,7 @@ describe('tokens', () => {
     expect(await statusOf('/v1/runs', session)).toBe(403);
   });
 
-  it('are refused with 401 when forged, in every way', async () => {
+  it('are rejected with 401 when forged, in every way', async () => {
     const { options, publicKey, privateKey, sign } = await newIssuer();
     const fetched: string[] = [];
     const evil = createHttpServer((request, response) => {
@@ -97,7 +97,7 @@ describe('tokens', () => {
     expect(fetched, 'nothing that a token names is fetched').toEqual([]);
   });
 
-  it('are verified with keys from a URL, fetched once, and refused with 503 while there are none', async () => {
+  it('are verified with keys from a URL, fetched once, and rejected with 503 while there are none', async () => {
     const { file, options, sign } = await newIssuer();
     let requests = 0;
     let isUp = false;

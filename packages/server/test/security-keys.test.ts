@@ -72,7 +72,7 @@ describe('a key', () => {
       expect(files.some((it) => it.includes(form))).toBe(false);
   });
 
-  it('is refused everywhere within a second of its revocation, and another after its expiry', async () => {
+  it('is rejected everywhere within a second of its revocation, and another after its expiry', async () => {
     const { url, store, keys } = await startSecured();
     const { key, info } = await keys.create({ name: 'n', tenantId: null, scopes: ['read'] }, BY);
     expect(await statusOf(url, bearing(key))).toBe(200);
@@ -101,7 +101,7 @@ describe('a key', () => {
 });
 
 describe('wrong keys', () => {
-  it('are refused, after some of them with 429, while valid keys still work', async () => {
+  it('are rejected, after some of them with 429, while valid keys still work', async () => {
     const { url, keyFor } = await startSecured();
     const good = await keyFor();
     expect(await statusOf(url, good)).toBe(200);

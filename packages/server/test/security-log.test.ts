@@ -52,7 +52,7 @@ describe('the security log', () => {
     expect(left.reduce((sum, { leftOut = 0 }) => sum + leftOut, counted)).toBe(50);
   });
 
-  it('contains refused tokens, scopes and tenants, limits and ended credentials', async () => {
+  it('contains rejected tokens, scopes and tenants, limits and ended credentials', async () => {
     const { options, sign } = await newIssuer();
     const secured = await startSecured({ limits: { requestsPerSecond: 5 } }, { jwt: options });
     const { url, keys } = secured;
@@ -99,7 +99,7 @@ async function auditedBy({ store }: Secured, by: string): Promise<unknown[][]> {
 }
 
 describe('the audit log', () => {
-  it('contains every admin call, including refused ones', async () => {
+  it('contains every admin call, including rejected ones', async () => {
     const secured = await startSecured();
     const { url, keys } = secured;
     const reader = await keys.create({ name: 'reader', tenantId: 'acme', scopes: ['read'] }, BY);

@@ -406,7 +406,7 @@ describe('the system tenant', () => {
     expect(await system.runs.verify(runId)).toMatchObject({ ok: true, events: 2 });
   });
 
-  it('refuses artifacts of operators that name it in their scope', async () => {
+  it('rejects artifacts of operators that name it in their scope', async () => {
     const { url, store, keyFor } = await startSecured();
     const headers = await keyFor();
     const scope = encodeURIComponent(JSON.stringify({ tenantId: SYSTEM_TENANT }));

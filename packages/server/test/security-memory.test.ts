@@ -60,7 +60,7 @@ function* repeated(piece: Buffer | string, times: number): Generator<Buffer | st
 }
 
 describe('many members', () => {
-  it('of a lookup, a record or a query are refused before they are parsed', {
+  it('of a lookup, a record or a query are rejected before they are parsed', {
     timeout: LIMIT_MS,
   }, async () => {
     const { url } = await startServer();
@@ -133,7 +133,7 @@ describe('uploads of artifacts', () => {
     await expect.poll(() => reserved(url)).toBe(0);
   });
 
-  it('are refused when the budget is used up, and never retried with a source that was read', async () => {
+  it('are rejected when the budget is used up, and never retried with a source that was read', async () => {
     const { client, store } = await startServer({ limits: { memoryBytes: MEGABYTE } });
     let reads = 0;
     async function* source() {
@@ -147,7 +147,7 @@ describe('uploads of artifacts', () => {
 });
 
 describe('the budget', () => {
-  it('refuses a line of 300 MB long before all of it is sent', { timeout: LIMIT_MS }, async () => {
+  it('rejects a line of 300 MB long before all of it is sent', { timeout: LIMIT_MS }, async () => {
     const { url } = await startServer();
     const answer = await sendPieces(`${url}/v1/restores`, repeated(Buffer.alloc(MEGABYTE, 'x'), 300), {
       'content-type': LINES,
@@ -178,7 +178,7 @@ describe('the budget', () => {
     await expect.poll(() => reserved(url)).toBe(0);
   });
 
-  it('is released after requests that were answered, refused and cut off', { timeout: LIMIT_MS }, async () => {
+  it('is released after requests that were answered, rejected and cut off', { timeout: LIMIT_MS }, async () => {
     const { url, store } = await startServer();
     for (let n = 0; n < 5; n++) await store.runs.appendEvent(runEvent('run'));
     const bulk = Array.from({ length: 2_000 }, () => JSON.stringify(runEvent('bulk'))).join('\n');

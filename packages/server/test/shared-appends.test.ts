@@ -205,7 +205,7 @@ describe('a shared request whose answer is lost', () => {
     expect(await store.runs.headSeq('run-3')).toBe(1);
   });
 
-  it('gives every caller the error of a refused request', async () => {
+  it('gives every caller the error of a rejected request', async () => {
     const refusal = { code: 'OVERLOADED', status: 503, outcome: 'rejected', retryable: true };
     const problem = { ...refusal, type: 'about:blank', title: 'Overloaded', detail: 'Too many calls are waiting' };
     const { store, results } = await settled(async () => Response.json(problem, { status: 503 }));

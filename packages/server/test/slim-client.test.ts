@@ -58,7 +58,7 @@ describe('a slim store', () => {
     });
   });
 
-  it('refuses calls after close', async () => {
+  it('rejects calls after close', async () => {
     const { slim } = await open();
     await slim.close();
     await expect(slim.kv.get('k')).rejects.toMatchObject({ code: 'STORE_CLOSED' });

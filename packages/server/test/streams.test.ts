@@ -137,7 +137,7 @@ describe('several topics over one connection', () => {
 });
 
 describe('closing', () => {
-  it('answers accepted requests, ends streams, and accepts no more', async () => {
+  it('completes accepted requests, ends streams, and accepts no more', async () => {
     const { url, server, store } = await startServer();
     const stream = await fetch(`${url}/v1/runs/r/events`, { headers: LIVE });
     await readUntil(stream.body!, 'caught-up');

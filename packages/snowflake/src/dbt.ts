@@ -58,7 +58,7 @@ export function dbtSources({ database, schema = 'TIDEMARK' }: DbtSourceOptions):
 }
 
 function tableLines({ name, description, key, values = {} }: DbtTable): string[] {
-  // A step has no load time of its own, so its freshness cannot be tested.
+  // A step has no load time, so its freshness cannot be tested.
   const freshness = [
     '        loaded_at_field: LOADED_AT',
     '        freshness:',

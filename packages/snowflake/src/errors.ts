@@ -42,14 +42,14 @@ export function errorOf(status: number, refusal: Refusal, account: Account): Tid
   if (status === 401 || status === 403)
     return new TidemarkError(
       'UNAUTHENTICATED',
-      `Snowflake refused the key: ${said}. Compare RSA_PUBLIC_KEY_FP of DESC USER with ${account.keys.fingerprint}, check account and user, and check this machine's clock`,
+      `Snowflake rejected the key: ${said}. Compare RSA_PUBLIC_KEY_FP of DESC USER with ${account.keys.fingerprint}, check account and user, and check this machine's clock`,
     );
   if (MISSING.has(code))
     return new StatementFailed(
-      `Snowflake refused a statement: ${said}. Create the tables with \`tidemark sink migrate\`, and grant the role what \`tidemark sink plan\` prints`,
+      `Snowflake rejected a statement: ${said}. Create the tables with \`tidemark sink migrate\`, and grant the role what \`tidemark sink plan\` prints`,
       refusal,
     );
   if (NO_WAREHOUSE.has(code))
     return new StatementFailed(`Snowflake has no warehouse for the statement: ${said}. Set \`warehouse\``, refusal);
-  return new StatementFailed(`Snowflake refused a statement: ${said}`, refusal);
+  return new StatementFailed(`Snowflake rejected a statement: ${said}`, refusal);
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { startFake, until } from './setting.ts';
 import { expectEqual, newStore, startSink } from './sinks.ts';
 
-test('gives up on an event that Snowflake refuses, stores the others, and loads it again on request', async () => {
+test('gives up on an event that Snowflake rejects, stores the others, and loads it again on request', async () => {
   const [setting, store] = [await startFake(), newStore()];
   for (let at = 0; at < 20; at++)
     await store.runs.handle(`r${at % 3}`).append('Progress', { at, text: at === 7 ? 'unfit' : 'fit' });

@@ -50,7 +50,7 @@ test('loads large pages through the stage, once although replies are lost, and l
   expect(readdirSync(folder).filter((name) => name.includes('page-'))).toEqual([]);
 });
 
-test('refuses a name of a stage that is not an identifier', async () => {
+test('rejects a name of a stage that is not an identifier', async () => {
   const setting = await startFake();
   const target = directoryTarget('unused');
   const starting = startSink(setting, newStore(), { stage: { name: 'x; DROP TABLE y', target } });

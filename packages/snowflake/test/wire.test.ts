@@ -47,7 +47,7 @@ test('names the fingerprint to compare when the key does not belong to the user'
   await expect(failing).rejects.toThrow(/RSA_PUBLIC_KEY_FP.*SHA256:/);
 });
 
-test('refuses keys and names that cannot be right, without printing them', () => {
+test('rejects keys and names that cannot be right, without printing them', () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1_024 });
   const base = { account: 'acme-test', user: 'u', key: privateKey, database: 'D' };
   expect(() => apiOf(base)).toThrow(/2048/);
@@ -57,7 +57,7 @@ test('refuses keys and names that cannot be right, without printing them', () =>
   expect(() => apiOf({ ...base, key, account: 'evil.example.com/' })).toThrow(/account identifier/);
 });
 
-test('creates tables again, adds columns, and refuses tables of a newer version', async () => {
+test('creates tables again, adds columns, and rejects tables of a newer version', async () => {
   const { account, query } = await startFake({ migrated: false });
   const starting = createSnowflakeSink({ ...account, store: newStore() });
   await expect(starting).rejects.toMatchObject({ code: 'SCHEMA_MISMATCH', message: /tidemark sink migrate/ });

@@ -265,7 +265,7 @@ class RecordTables implements SqlRecords {
     call: EngineCall,
   ): Promise<IndexedRecord[]> {
     const start = after ? '(kv_place.place, kv_place.key) > (?, ?)' : 'kv_place.place >= ?';
-    const params = [tenantId, ...(after ? [after.place, after.key] : [from]), to, limit];
+    const params = [tenantId, ...(after ? [after.indexKey, after.key] : [from]), to, limit];
     return gatherIndexSteps(
       tenantId,
       await this.#db.read<FieldRow & { place: string }>(placedFields(start), params, call),

@@ -28,7 +28,7 @@ function alter(): void {
 }
 
 describe('bytes in tables', () => {
-  it('are refused if a bit was flipped', async () => {
+  it('are rejected if a bit was flipped', async () => {
     for (const size of [1_000, MEBIBYTE]) {
       const { id } = await store.artifacts.putBytes(new Uint8Array(size).fill(7));
       alter();

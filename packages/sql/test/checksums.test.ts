@@ -68,7 +68,7 @@ describe('a damaged record', () => {
     expect(await keysOf('')).toEqual(['a', 'c']);
   });
 
-  it('is refused by reads of a single field, whether changed or lost', async () => {
+  it('is rejected by reads of a single field, whether changed or lost', async () => {
     damages['with a changed value']!();
     await expect(store.kv.getField('b', 'x')).rejects.toMatchObject(CORRUPT);
     expect(textOf((await store.kv.getField('b', 'y'))!)).toBe('why');
@@ -76,7 +76,7 @@ describe('a damaged record', () => {
     await expect(store.kv.getField('c', 'x')).rejects.toMatchObject(CORRUPT);
   });
 
-  it('is refused by steps that need it and repaired by a step that replaces it', async () => {
+  it('is rejected by steps that need it and repaired by a step that replaces it', async () => {
     damages['with a changed value']!();
     await expect(store.kv.setField('b', 'y', 'new')).rejects.toMatchObject(CORRUPT);
     await store.kv.put('b', { x: 'again' });
@@ -184,7 +184,7 @@ describe('a damaged document', () => {
 });
 
 describe('a damaged artifact', () => {
-  it('is refused before any byte of the damaged chunk is returned', async () => {
+  it('is rejected before any byte of the damaged chunk is returned', async () => {
     const { id } = await store.artifacts.putBytes(new Uint8Array(600_000).fill(7));
     const { bytes } = store.database.handle.prepare('SELECT bytes FROM artifact_chunks WHERE part = 1').get()!;
     (bytes as Uint8Array)[10]! ^= 1;
@@ -197,7 +197,7 @@ describe('a damaged artifact', () => {
     expect(read).toBe(256 * 1024);
   });
 
-  it('is refused in parts that touch the damaged chunk, and only in these', async () => {
+  it('is rejected in parts that touch the damaged chunk, and only in these', async () => {
     const chunk = 256 * 1024;
     const { id } = await store.artifacts.putBytes(new Uint8Array(2 * chunk + 10).fill(7));
     damage('UPDATE artifact_chunks SET bytes = zeroblob(length(bytes)) WHERE part = 1');

@@ -57,9 +57,9 @@ function stepOf({ key, mode, set, stamp, ttlMs }: Written, tenantId: string): Re
 /** All index entries with their keys, read two at a time. */
 async function indexKeysIn(records: Records, tenantId: string): Promise<string[]> {
   const seen: string[] = [];
-  for (let after: { place: string; key: string } | undefined; ; ) {
+  for (let after: { indexKey: string; key: string } | undefined; ; ) {
     const page = await records.scanIndex(tenantId, { from: '', to: '~', after, limit: 2 }, {});
-    seen.push(...page.map(({ place, key }) => `${place} ${key}`));
+    seen.push(...page.map(({ indexKey, key }) => `${indexKey} ${key}`));
     if (page.length < 2) return seen;
     after = page.at(-1);
   }
@@ -96,7 +96,7 @@ describe('the job index in SQL', () => {
     const left = store.database.handle.prepare(
       'SELECT count(*) AS count FROM kv_places LEFT JOIN kv_records USING (tenant_id, key) WHERE revision IS NULL',
     );
-    expect(left.get(), 'no place outlives its record').toEqual({ count: 0 });
+    expect(left.get(), 'no index key outlives its record').toEqual({ count: 0 });
   });
 
   it('is read through the index alone', () => {

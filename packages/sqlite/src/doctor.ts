@@ -126,7 +126,7 @@ function freeSpace(path: string): DoctorFinding {
   const free = bavail * bsize;
   const message = `${Math.round(free / 1024 ** 2)} MiB free`;
   if (free >= FEW_BYTES_FREE) return { check: 'free space', status: 'ok', message };
-  return { check: 'free space', status: 'warn', message, fix: 'Free some space: a full disk refuses every write' };
+  return { check: 'free space', status: 'warn', message, fix: 'Free some space: on a full disk every write fails' };
 }
 
 function walSize(path: string): DoctorFinding {

@@ -88,7 +88,7 @@ describe('a write lock that another process holds', () => {
     await locker.ended;
   });
 
-  it('held past the time limit refuses the write, and nothing is stored (GEN-8)', {
+  it('held past the time limit rejects the write, and nothing is stored (GEN-8)', {
     timeout: 60_000,
   }, async () => {
     const path = newPath();

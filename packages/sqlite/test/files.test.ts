@@ -18,7 +18,7 @@ describe('the single-process lock', () => {
     expect(holdSingleProcessLock(newPath(), '3.51.3')).toBeNull();
   });
 
-  it('refuses a second holder and names the remedy', () => {
+  it('rejects a second holder and names the remedy', () => {
     const path = newPath();
     const lock = holdSingleProcessLock(path, OLD)!;
     expect(() => holdSingleProcessLock(path, OLD)).toThrow(

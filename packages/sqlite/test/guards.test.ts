@@ -124,13 +124,13 @@ describe('a file that the current library has upgraded', () => {
     oldest_reader: oldestReader,
   }));
 
-  it('is refused by version 0.1, which does not know `rewrites` (UPG-1)', () => {
+  it('is rejected by version 0.1, which does not know `rewrites` (UPG-1)', () => {
     expect(() => checkReadable(migrations, SCHEMA_OF_0_1, 'store.db')).toThrow(
       /store\.db was written by a newer Tidemark \(schema \d+; this library knows 6\): update the tidemark packages/,
     );
   });
 
-  it('is not refused because of its guards', () => {
+  it('is not rejected because of its guards', () => {
     const guards = migrations.filter(({ name }) => name === 'guards');
     expect(() => checkReadable(guards, SCHEMA_OF_0_1, 'store.db')).not.toThrow();
   });

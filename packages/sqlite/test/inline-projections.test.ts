@@ -59,7 +59,7 @@ describe('inline projections on SQLite', () => {
     }
   });
 
-  it('that refuse roll back nothing else in the same commit, and do not move the head', async () => {
+  it('that reject roll back nothing else in the same commit, and do not move the head', async () => {
     const store = await sqliteStore(path);
     const plain = store.runs.handle('r');
     const inline = store.runs.handle('r', { projections: [counts] });

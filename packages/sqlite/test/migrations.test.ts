@@ -57,7 +57,7 @@ describe('a stored event', () => {
 });
 
 describe('a file of another version', () => {
-  it('is refused with an explanation when only a newer library can read it (F20)', async () => {
+  it('is rejected with an explanation when only a newer library can read it (F20)', async () => {
     const path = await fileWithSchema(NEWEST + 3, NEWEST + 1);
     await expect(sqliteStore(path)).rejects.toMatchObject({
       code: 'SCHEMA_MISMATCH',

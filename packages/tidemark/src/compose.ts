@@ -117,7 +117,7 @@ function composedTenancy(engine: (part: PartName) => Engine): TenancyEngine | un
 
 function engineUnder(store: Store, part: string): Engine {
   const engine = engineOf(store);
-  if (!engine) throw invalidArgument(part, 'a URL, or a store that Tidemark opened on an engine of its own');
+  if (!engine) throw invalidArgument(part, 'a URL, or a store that Tidemark opened on a single engine');
   return engine;
 }
 

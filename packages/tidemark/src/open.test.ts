@@ -58,13 +58,13 @@ describe('open', () => {
     }
   });
 
-  it('refuses a SQLite URL without a file name', async () => {
+  it('rejects a SQLite URL without a file name', async () => {
     for (const url of ['sqlite:', 'sqlite://host', 'sqlite::memory:']) {
       await expect(open(url), url).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     }
   });
 
-  it('refuses an invalid percent escape with INVALID_ARGUMENT (GEN-1)', async () => {
+  it('rejects an invalid percent escape with INVALID_ARGUMENT (GEN-1)', async () => {
     await expect(open('sqlite:%zz')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
@@ -187,7 +187,7 @@ describe('a composed store', () => {
     await expect(part.ping()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
   });
 
-  it('refuses compositions without a default, with unknown parts, and with foreign stores', async () => {
+  it('rejects compositions without a default, with unknown parts, and with foreign stores', async () => {
     await expect(open({ kv: 'memory:' } as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'url' });
     const unknownPart = open({ default: 'memory:', steps: 'memory:' } as never);
     await expect(unknownPart).rejects.toMatchObject({

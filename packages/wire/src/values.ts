@@ -89,10 +89,10 @@ export function fieldsToWire(fields: unknown, name: string, maxBytes: number): R
 export function operationsToWire(operations: unknown, name: string, maxBytes: number): unknown {
   if (!Array.isArray(operations)) return operations;
   return operations.map((operation, at) => {
-    const place = `${name}[${at}]`;
-    const { fields, expected, ...rest } = checkObject(operation, place);
+    const path = `${name}[${at}]`;
+    const { fields, expected, ...rest } = checkObject(operation, path);
     const toWire = (given: unknown, member: string) =>
-      given === undefined ? undefined : fieldsToWire(given, `${place}.${member}`, maxBytes);
+      given === undefined ? undefined : fieldsToWire(given, `${path}.${member}`, maxBytes);
     return { ...rest, fields: toWire(fields, 'fields'), expected: toWire(expected, 'expected') };
   });
 }

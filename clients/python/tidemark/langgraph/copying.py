@@ -11,7 +11,7 @@ from .layout import BLOBS, CHECKPOINTS, Branch, decode_checkpoint, encode_checkp
 
 
 async def copy_thread(kv: Kv, source: str, target: str, info: StoreInfo) -> None:
-    """Copies every branch: blobs first, and then checkpoints from the oldest on, so that none lacks its parent."""
+    """Copies every branch: blobs first, and then checkpoints, oldest first, so that none lacks its parent."""
     for branch in await read_namespaces(kv, source):
         copy = Branch(target, branch.namespace)
         for root in (BLOBS, CHECKPOINTS):

@@ -20,7 +20,7 @@ async def claim_head(kv: Kv, branch: Branch, parent_id: str | None, id: str) -> 
         if head == id:
             return
         if head is None:
-            # A thread that was begun without a fence has no head.
+            # A thread that was started without a fence has no head.
             latest = await read_checkpoint(kv, branch)
             latest_id = None if latest is None else latest.record.id
             if latest_id != parent_id:

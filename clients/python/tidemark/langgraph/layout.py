@@ -28,7 +28,7 @@ FENCED_FIELD = "fenced"
 """Set instead of a checkpoint that must no longer be stored, because another writer has continued without it."""
 
 SMALL_BLOB_BYTES = 8 * 1024
-"""Larger blobs have records of their own, so that reading checkpoints remains cheap."""
+"""Larger blobs have separate records, so that reading checkpoints remains cheap."""
 PART_BYTES = 4 * 1024 * 1024
 """The size of a part of a blob, which is below the limits of every engine and of HTTP requests."""
 

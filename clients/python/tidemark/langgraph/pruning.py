@@ -1,5 +1,4 @@
-"""Deletes checkpoints, and the blobs that no other checkpoint needs, in an order with which a concurrent writer never
-loses a value. `packages/langgraph/src/sweep.ts` describes it."""
+"""Deletes checkpoints, and the blobs that no other checkpoint needs, in an order that never lets a concurrent writer lose a value. `packages/langgraph/src/sweep.ts` describes it."""
 
 from __future__ import annotations
 

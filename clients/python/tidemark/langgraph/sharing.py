@@ -1,4 +1,4 @@
-"""Divides a new version of a value into pieces that are stored already and bytes to store, as
+"""Divides a new version of a value into pieces that are already stored and bytes to store, as
 `packages/langgraph/src/sharing.ts` and `difference.ts` do. Either of them may find other pieces than the other one."""
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _MAX_PIECES = 64
 _MIN_PIECE = 64
 """A reference to a shorter piece costs about as much as the piece."""
 _MIN_USED = 1 / 2
-"""The least share of a blob that a value must use. It bounds what pruning keeps."""
+"""The minimum share of a blob that a value must use. It limits the bytes that pruning keeps."""
 _MIN_SHARED = 1 / 4
-"""The least share of the new version that must be stored already."""
+"""The minimum share of the new version that must already be stored."""
 
 _MIN_MATCH = 128
 _MIN_SEARCH = 512
@@ -54,7 +54,7 @@ def parts_of_next(ref: SharedRef, old: bytes, next: bytes) -> list[Part] | None:
 
 
 def _parts_in(pieces: Sequence[Piece], matches: Iterable[_Match], size: int) -> Iterator[Part]:
-    """Describes the new version by the pieces of the old one that the matches cover, and by what is between them."""
+    """Describes the new version by the pieces of the old one that the matches cover, and by the bytes between them."""
     at = 0
     for match in matches:
         yield Part(None, at, match.at - at)
@@ -108,7 +108,7 @@ def _with_few_blobs(parts: list[Part]) -> list[Part]:
 
 
 def _smallest(used: dict[BlobRef, int]) -> set[BlobRef]:
-    """Returns the smallest blobs, and larger ones as long as each is no larger than those before it together."""
+    """Returns the smallest blobs, and larger ones as long as each is no larger than the sum of those before it."""
     smallest: set[BlobRef] = set()
     total = 0
     for blob, size in sorted(used.items(), key=lambda it: it[1]):
@@ -120,7 +120,7 @@ def _smallest(used: dict[BlobRef, int]) -> set[BlobRef]:
 
 
 def _matches(old: bytes, next: bytes) -> list[_Match]:
-    """Returns parts that both versions have, in the order of the new version. It need not find all of them."""
+    """Returns parts that both versions share, in the order of the new version. It need not find all of them."""
     most = min(len(old), len(next))
     start = _equal_after(old, 0, next, 0, most)
     end = _equal_before(old, len(old), next, len(next), most - start)

@@ -148,7 +148,7 @@ class ValueWriter:
 def large_blob(
     branch: Branch, id: str, label: str, frame: Frame, info: StoreInfo
 ) -> tuple[BlobRef, dict[str, dict[str, bytes | int]]]:
-    """Returns a reference to a blob that has records of its own, and these records by their keys."""
+    """Returns a reference to a blob in separate records, and these records by their keys."""
     packed = pack([frame])
     parts = [packed[at : at + PART_BYTES] for at in range(0, len(packed), PART_BYTES)]
     ref = BlobRef(id, f"{label} {random_name()}", len(parts), len(frame.bytes))

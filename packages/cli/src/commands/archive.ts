@@ -8,8 +8,8 @@ import { choicesOf, maybe, moment, one, text } from '../options.ts';
 import { EVENTS } from './runs/views.ts';
 
 const DIRECTORY = { directory: text('path', 'a directory; the name of this option in version 0.1') };
-const TO = { to: text('place', ARCHIVE_TARGET), ...DIRECTORY };
-const FROM = { from: text('place', ARCHIVE_TARGET), ...DIRECTORY };
+const TO = { to: text('target', ARCHIVE_TARGET), ...DIRECTORY };
+const FROM = { from: text('target', ARCHIVE_TARGET), ...DIRECTORY };
 type WithTarget = CommandContext<
   unknown,
   { to?: string | undefined; from?: string | undefined; directory: string | undefined }
@@ -34,7 +34,7 @@ const run = defineCommand({
   name: 'archive run',
   summary: 'Move ended runs, or one run, to an archive',
   details:
-    'A run is removed from the store only after its copy was read back and checked. Without a run, moves all ended runs, or those with the --status given.',
+    'A run is removed from the store only after its copy was read back and checked. Without a run, moves all ended runs, or those with the given --status.',
   effect: 'destructive',
   args: { run: maybe('id of the run') },
   options: {
@@ -114,7 +114,7 @@ const read = defineCommand({
 const verify = defineCommand({
   name: 'archive verify',
   summary: 'Read a whole archive and check every file and run',
-  details: 'Exit code 6 when something is wrong.',
+  details: 'Exits with code 6 if a file or run is damaged.',
   effect: 'ro',
   options: FROM,
   examples: [{ line: 'archive verify --from archive', shows: '"ok":true' }],

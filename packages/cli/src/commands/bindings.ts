@@ -36,7 +36,7 @@ const list = defineCommand({
       options.trace === undefined
         ? await agents.listBindings(args.session!)
         : await agents.listRemoteBindings(options.trace);
-    await out.list(found, BINDINGS, 'There are no bindings.');
+    await out.list(found, BINDINGS, 'No bindings found.');
   },
 });
 

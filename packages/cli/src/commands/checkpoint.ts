@@ -11,7 +11,7 @@ const keygen = defineCommand({
   name: 'checkpoint keygen',
   summary: 'Create a key pair for checkpoints',
   details:
-    'Writes the private key to a new file that only you can read, and the public key beside it with the ending .pub. Keep the private key where writers of the store cannot read it.',
+    'Writes the private key to a new file that only you can read, and the public key next to it, with the extension .pub. Keep the private key where writers of the store cannot read it.',
   effect: 'ro',
   args: { file: one('new file for the private key') },
   examples: [
@@ -35,7 +35,7 @@ const checkpoint = defineCommand({
   name: 'checkpoint',
   summary: 'Append a signed checkpoint of all runs to a file or a run',
   details:
-    'Reads the runs that have changed since the last checkpoint. A file is safer than a run of the same store, because writers of the store can cut the last checkpoints off such a run. With --tenant, only runs of this tenant. Exit code 6 when a damaged run could not be read; its last point stays.',
+    'Reads the runs that have changed since the last checkpoint. A file is safer than a run of the same store, because writers of the store can remove the last checkpoints from such a run. With --tenant, covers only runs of this tenant. Exits with code 6 if a damaged run could not be read; its previous point is kept.',
   effect: 'ro',
   options: {
     to: text('file', 'file of checkpoints; a missing one is created'),

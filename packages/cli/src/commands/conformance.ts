@@ -31,7 +31,7 @@ const conformance = defineCommand({
   name: 'conformance',
   summary: 'Run the conformance kit against a store',
   details:
-    'Needs the package @tidemark/conformance. Use a separate store: the cases write under their own tenants and leave data behind. Lists failed and skipped cases, and with --verbose all of them. Exit code 6 when a case failed.',
+    'Needs the package @tidemark/conformance. Use a separate store: the cases write under their own tenants and leave data behind. Lists failed and skipped cases, and with --verbose all of them. Exits with code 6 if a case failed.',
   effect: 'rw',
   args: { url: one('URL of the store') },
   options: {

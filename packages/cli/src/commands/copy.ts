@@ -33,13 +33,13 @@ const copy = defineCommand({
   name: 'copy',
   summary: 'Copy everything to another store and compare both',
   details:
-    'Identical data is skipped, so an interrupted copy can simply be run again. Runs deleted, pauses consumed and sessions erased in the source are removed from the target too. With --mirror, everything else that an earlier copy wrote and the source no longer has is removed as well. Do not write to either store during the copy. The token for the target is read from TIDEMARK_TARGET_TOKEN. Exit code 6 when the stores differ at the end, also when the target has more.',
+    'Identical data is skipped, so an interrupted copy can simply be run again. Runs deleted, pauses consumed and sessions erased in the source are removed from the target too. With --mirror, other data that an earlier copy wrote and that the source no longer has is removed as well. Do not write to either store during the copy. The token for the target is read from TIDEMARK_TARGET_TOKEN. Exits with code 6 if the stores differ at the end, even if the target only has more.',
   effect: 'rw',
   args: { to: maybe('URL of the store to copy to (default: from --to-file or TIDEMARK_TARGET_STORE)') },
   options: {
     part: choicesOf(TENANT_PARTS, 'part', `only this part: ${TENANT_PARTS.join(', ')}`),
     toFile: text('file', 'file that holds the URL to copy to, which keeps it out of the process list'),
-    mirror: toggle('remove what an earlier copy wrote and the source no longer has'),
+    mirror: toggle('remove data that an earlier copy wrote and the source no longer has'),
     concurrency: withDefault(integer('n', 'number of concurrent copies', 1), 8),
   },
   examples: [

@@ -32,7 +32,7 @@ const doctor = defineCommand({
   name: 'doctor',
   summary: 'Check the configuration and durability of the store',
   details:
-    'Exit code 6 when a check fails, 8 when no check fails but some cannot be completed. With --deep, reads all stored data and ' +
+    'Exits with code 6 if a check fails, or 8 if none fails but some cannot be completed. With --deep, reads all stored data and ' +
     'compares it with its hash chains and checksums. If interrupted, it prints the cursor for --resume.',
   effect: 'ro',
   options: { deep: toggle('read all stored data and list damaged values'), ...WALK_OPTIONS },

@@ -11,14 +11,14 @@ const exportCommand = defineCommand({
   name: 'export',
   summary: 'Export events and runs to Parquet or JSON lines',
   details:
-    'Writes files below events/ and runs/ of the place, and a list of complete files. Run it again to continue after an interruption, or to add what was stored since. An export in progress is not used by two processes at once.',
+    'Writes files under events/ and runs/ of the target, and a list of complete files. Run it again to continue after an interruption, or to add the events stored since. Do not run two exports to the same target at once: one of them fails.',
   effect: 'ro',
   options: {
-    to: required(text('place', ARCHIVE_TARGET.replace('archive', 'export'))),
+    to: required(text('target', ARCHIVE_TARGET.replace('archive', 'export'))),
     format: withDefault(choice(FORMATS, 'format of the files'), 'parquet'),
     table: choicesOf(TABLES, 'table', 'only this table'),
-    since: moment('time', 'only what was stored since then: a time, or how long ago'),
-    until: moment('time', 'only what was stored before then'),
+    since: moment('time', 'only events stored since then: a time, or how long ago'),
+    until: moment('time', 'only events stored before then'),
     rowsPerFile: integer('rows', 'most rows per file (default 100000)', 1),
   },
   examples: [

@@ -53,7 +53,7 @@ async function foreignHistory(stateStore: string, traceId: string): Promise<Stor
 const history = defineCommand({
   name: 'history',
   summary: 'Show the events of a trace',
-  details: 'For an unknown trace nothing is printed and the exit code is 0.',
+  details: 'For an unknown trace, prints nothing and exits with code 0.',
   effect: 'ro',
   args: { trace: TRACE },
   options: SOURCE,

@@ -64,7 +64,7 @@ const list = defineCommand({
   options: {
     state: choice(LISTED_JOB_STATES, 'only jobs in this state'),
     type: text('type', 'only jobs of this type'),
-    stuck: duration('duration', 'only stuck jobs: their lease has ended, or they did not change for this long'),
+    stuck: duration('duration', 'only stuck jobs: their lease has expired, or they have not changed for this long'),
     limit: limitOption,
   },
   examples: [
@@ -78,7 +78,7 @@ const list = defineCommand({
     const taskType = options.type === undefined ? {} : { taskType: options.type };
     const states = options.state === undefined ? UNFINISHED : [options.state];
     if (options.stuck !== undefined) {
-      await out.list(await overdueJobs(jobs, options.type, options.stuck, options.limit), OVERDUE, 'No job is stuck.');
+      await out.list(await overdueJobs(jobs, options.type, options.stuck, options.limit), OVERDUE, 'No stuck jobs.');
       return;
     }
     const lists = states.map((it) => (page: PageOptions) => jobs.list(it, { ...page, ...taskType }));
@@ -130,7 +130,7 @@ const add = defineCommand({
   options: {
     delay: duration('duration', 'how long until it can be claimed'),
     priority: integer('n', '-1000 to 1000, higher first', -1_000),
-    maxRetries: integer('n', 'how often it may be retried'),
+    maxRetries: integer('n', 'how many times it may be retried'),
     params: text('ref', 'reference to its parameters'),
     field: pairs('additional field of the record'),
   },
@@ -159,14 +159,14 @@ const claim = defineCommand({
   name: 'jobs claim',
   summary: 'Claim a job',
   details:
-    'Prints the claim that `jobs heartbeat`, `complete` and `fail` need. Exit code 6 when there is no job to claim.',
+    'Prints the claim that `jobs heartbeat`, `complete` and `fail` need. Exits with code 6 if there is no job to claim.',
   effect: 'rw',
   args: { job: one('type of the job, or type/id') },
   options: {
     worker: required(text('name', 'name of the worker')),
     lease: withDefault(duration('duration', 'how long the claim lasts without a heartbeat'), 60_000, '1m'),
     claim: text('id', 'id of the claim; with the same id, a retry returns the same claim'),
-    takeExpired: toggle('take a job whose lease has ended when no other is ready'),
+    takeExpired: toggle('take a job whose lease has expired if no other is ready'),
   },
   examples: [
     { line: 'jobs claim email-send --worker w1 --claim c1', shows: '"claimId":"c1"' },
@@ -293,7 +293,7 @@ function parkTime({ delay, until }: { delay: number | undefined; until: string |
 
 const requeue = defineCommand({
   name: 'jobs requeue',
-  summary: 'Send a failed or cancelled job back to the queue',
+  summary: 'Return a failed or cancelled job to the queue',
   effect: 'rw',
   args: { job: JOB },
   options: { delay: duration('duration', 'how long until it can be claimed') },

@@ -11,7 +11,7 @@ export const batch = defineCommand({
   name: 'kv batch',
   summary: 'Write up to 25 records in one step, or none',
   details:
-    'Operations are put, setFields and delete, with the conditions expected and expectedRevision. Bytes are {"base64": "…"}. Exit code 5 when a condition does not hold.',
+    'Operations are put, setFields and delete, with the conditions expected and expectedRevision. Bytes are {"base64": "…"}. Exits with code 5 if a condition does not hold.',
   effect: 'destructive',
   args: { operations: one('JSON array of operations; @file or - reads it from a file or stdin') },
   examples: [

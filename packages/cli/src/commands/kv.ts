@@ -135,7 +135,7 @@ const set = defineCommand({
 const cas = defineCommand({
   name: 'kv cas',
   summary: 'Write a field if it has the expected value',
-  details: 'Exit code 5 when it has another value.',
+  details: 'Exits with code 5 if the field has another value.',
   effect: 'rw',
   args: { key: KEY, field: one('name of the field'), expected: one('value it must have'), next: one('value to write') },
   options: { absent: toggle('expect that the field does not exist; ignores <expected>') },

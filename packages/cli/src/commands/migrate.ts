@@ -99,7 +99,7 @@ async function loadDynamoDb() {
 const status = defineCommand({
   name: 'migrate status',
   summary: 'Show which migrations were applied to a SQLite or PostgreSQL store',
-  details: 'Exit code 6 when some are missing. Changes nothing.',
+  details: 'Exits with code 6 if any are missing. Changes nothing.',
   effect: 'ro',
   examples: [{ line: 'migrate status', shows: '"name":"runs"' }],
   async run({ out, settings }) {
@@ -132,7 +132,7 @@ const up = defineCommand({
   name: 'migrate up',
   summary: 'Apply missing migrations and raise the format of a store',
   details:
-    'Opening a store applies migrations too. The format is raised only here, or with the option `upgrade` of `open`: from then on new events have the newest chain format. Versions of the library that do not know it refuse the store or report the events as damaged, so stop their processes first. Processes of this version may continue.',
+    'Opening a store applies migrations too. The format is raised only here, or with the option `upgrade` of `open`: from then on new events have the newest chain format. Versions of the library that do not know it cannot open the store, or report the events as damaged, so stop their processes first. Processes of this version may continue.',
   effect: 'rw',
   examples: [
     { line: 'migrate up', shows: '"upToDate":true' },

@@ -51,8 +51,8 @@ const args = { tenant: one('the tenant'), server: one('name of the server') };
 
 const place = defineCommand({
   name: 'tenants place',
-  summary: 'Place a new tenant on a PostgreSQL server',
-  details: 'A tenant that has data is on a server already: move it instead.',
+  summary: 'Assign a new tenant to a PostgreSQL server',
+  details: 'A tenant that has data is already on a server: move it instead.',
   effect: 'rw',
   args,
   options: {},
@@ -69,7 +69,7 @@ const move = defineCommand({
   name: 'tenants move',
   summary: 'Move a tenant to another PostgreSQL server',
   details:
-    'Others may read and write during the move. Writers of the tenant fail with UNAVAILABLE for a moment, and retry. A move that was interrupted continues when the command is run again; with --undo, the tenant stays where it was.',
+    'The tenant can be read and written during the move. At its end, writes fail with UNAVAILABLE for a moment and can be retried. Run the command again to continue an interrupted move; with --undo, the tenant stays where it was.',
   effect: 'rw',
   args,
   options: { undo: toggle('undo an unfinished move to this server') },

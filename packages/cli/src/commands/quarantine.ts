@@ -22,7 +22,7 @@ const QUARANTINED: View<QuarantinedRun> = {
 const list = defineCommand({
   name: 'quarantine list',
   summary: 'List damaged runs',
-  details: 'Feeds skip them from the sequence in FROM onwards until they are repaired and released.',
+  details: 'Feeds skip these runs from the sequence in FROM onwards, until they are repaired and released.',
   effect: 'ro',
   options: {
     state: withDefault(choice(['quarantined', 'released', 'any'], 'which runs to list'), 'quarantined' as const),
@@ -32,7 +32,7 @@ const list = defineCommand({
   async run({ store, out, options }) {
     const { runs } = await store();
     const pages = upTo(options.limit, (page) => runs.listQuarantined({ ...page, state: options.state }), out);
-    await out.list(pages, QUARANTINED, 'No run is quarantined.');
+    await out.list(pages, QUARANTINED, 'No quarantined runs.');
   },
 });
 

@@ -12,7 +12,7 @@ const OPTIONS = {
   policies: required(
     text('file', 'JSON file with the policies: { "runs": [{ "name": …, "olderThan": "90d", "action": "delete" }] }'),
   ),
-  archive: text('place', `${ARCHIVE_TARGET}, for policies that archive`),
+  archive: text('target', `${ARCHIVE_TARGET}, for policies that archive`),
 };
 
 type Context = CommandContext<unknown, { policies: string; archive: string | undefined }>;
@@ -48,7 +48,7 @@ const COUNTS: View<Row> = {
 
 async function show({ out }: Pick<Context, 'out'>, { policies, problems }: RetentionReport): Promise<void> {
   const rows = Object.entries(policies).map(([policy, counts]) => ({ policy, ...counts }));
-  await out.list(rows, COUNTS, 'There are no policies.');
+  await out.list(rows, COUNTS, 'No policies.');
   for (const { policy, id, error } of problems) await out.note(`${policy}: ${id ?? ''} ${error}`);
 }
 
@@ -72,7 +72,7 @@ const plan = defineCommand({
 const run = defineCommand({
   name: 'retention run',
   summary: 'Remove or archive data according to the policies',
-  details: 'Exit code 1 when something could not be removed; the next run retries it.',
+  details: 'Exits with code 1 if anything could not be removed; the next run retries it.',
   effect: 'destructive',
   options: OPTIONS,
   examples: [{ line: 'retention run --policies policies.json --yes', shows: '"deleted":1' }],

@@ -177,7 +177,7 @@ const serve = defineCommand({
   name: 'serve',
   summary: 'Serve the store over HTTP, with the inspector',
   details:
-    'Also runs the projector and the sweeper, and logs their alerts to stderr as JSON lines; several servers of one store share that work. Without --auth it serves only this machine. Pass a URL that contains a password by --store-file or TIDEMARK_STORE, because arguments are visible in the process list. Ctrl-C stops the server after running requests are finished.',
+    'Also runs the projector and the sweeper, and logs their alerts to stderr as JSON lines; several servers of one store share this work. Without --auth it serves only this machine. Pass a URL that contains a password by --store-file or TIDEMARK_STORE, because arguments are visible in the process list. Ctrl-C stops the server once running requests are finished.',
   effect: 'rw',
   options: OPTIONS,
   examples: [

@@ -16,8 +16,8 @@ const PLACE = {
   schema: withDefault(text('name', 'schema of the tables'), 'TIDEMARK'),
 };
 const ACCOUNT = {
-  account: required(text('id', 'account of Snowflake, such as acme-analytics')),
-  user: required(text('name', 'user of Snowflake with a registered public key')),
+  account: required(text('id', 'Snowflake account, such as acme-analytics')),
+  user: required(text('name', 'Snowflake user with a registered public key')),
   keyFile: text('file', `${keySummary('the private key', '--key-file')}; its passphrase in ${PASSPHRASE}`),
   ...PLACE,
   warehouse: text('name', 'warehouse that runs the statements (default: that of the user)'),
@@ -35,8 +35,8 @@ const run = defineCommand({
     ...ACCOUNT,
     name: withDefault(text('name', 'name of the subscription'), 'snowflake'),
     shards: withDefault(integer('n', 'number of shards; fixed at first use', 1), 1),
-    stage: text('name', 'stage of Snowflake through which large pages are loaded'),
-    stagePlace: text('schemaName', 's3://bucket/prefix behind the stage'),
+    stage: text('name', 'Snowflake stage through which large pages are loaded'),
+    stagePlace: text('url', 's3://bucket/prefix behind the stage'),
     for: duration('duration', 'stop after this time'),
   },
   examples: [
@@ -137,7 +137,7 @@ async function stageOf({
 }): Promise<SnowflakeStage | null> {
   if (stage === undefined && stagePlace === undefined) return null;
   if (stage === undefined || stagePlace === undefined)
-    throw invalidArgument(stage === undefined ? '--stage' : '--stage-schemaName', 'given if the other is');
+    throw invalidArgument(stage === undefined ? '--stage' : '--stage-place', 'given if the other is');
   return { name: stage, target: await openArchiveTarget(stagePlace) };
 }
 

@@ -26,7 +26,7 @@ const sweep = defineCommand({
   name: 'sweep',
   summary: 'Recover stuck jobs',
   details:
-    'Returns jobs whose lease has ended to the queue, fails those without retries left, and releases delayed jobs. Exit code 1 when something failed.',
+    'Requeues jobs whose lease has expired, fails those with no retries left, and makes delayed jobs that are due available. Exits with code 1 if anything could not be swept.',
   effect: 'rw',
   options: {
     threshold: withDefault(duration('duration', 'how long a job may stay unchanged'), 300_000, '5m'),
@@ -65,15 +65,15 @@ async function show(out: Output, report: SweepReport): Promise<void> {
   await out.report({ ...report, startedAt: new Date(report.startedAt).toISOString(), problems });
 }
 
-/** Prints the jobs of a dry run, or the counts of a sweep by type; then the problems. */
+/** Prints the jobs found by a dry run, or a sweep's counts by type. Then prints the problems. */
 async function showTables(out: Output, { types, found, problems }: SweepReport): Promise<void> {
-  if (found) await out.list(found, OVERDUE, 'No job is stuck.');
+  if (found) await out.list(found, OVERDUE, 'No stuck jobs.');
   else {
     const swept = Object.entries(types).map(([taskType, counts]) => ({ taskType, ...counts }));
     await out.list(
       swept.filter(({ seen }) => seen > 0),
       TYPES,
-      'No job is stuck.',
+      'No stuck jobs.',
     );
   }
   for (const { taskType, error } of problems) await out.note(`${taskType ?? 'sweep'}: ${String(error)}`);

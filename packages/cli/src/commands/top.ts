@@ -53,7 +53,7 @@ const top = defineCommand({
   name: 'top',
   summary: 'Show live rates, lag, jobs and slow requests until interrupted',
   details:
-    'Rates cover the time since the last reading. Lag and requests come from the metrics of a server, so they need its URL in --store and a token with the scope metrics:read. A store that answers slowly is read less often than --every.',
+    'Rates cover the time since the last reading. Lag and requests come from the metrics of a server, so they need its URL in --store and a token with the scope metrics:read. A slow store is read less often than --every.',
   effect: 'ro',
   options: {
     every: withDefault(duration('duration', 'time between readings'), 2_000, '2s'),

@@ -1,6 +1,6 @@
 /**
  * `verify`: recomputes hash chains to find altered, missing and reordered events, and checks stored snapshots. With
- * `--all`, also checks all other stored data. With `--against`, also compares all runs with signed checkpoints.
+ * `--all`, also checks all other stored data. With `--against`, also compares all runs against signed checkpoints.
  */
 import { invalidArgument, type VerifyReport } from '@tidemark/core';
 import type { CheckpointProblem } from '@tidemark/runtime';
@@ -46,13 +46,13 @@ const verify = defineCommand({
   name: 'verify',
   summary: 'Verify the hash chain and the snapshot of a run, all stored data, or all runs against checkpoints',
   details:
-    'A wrong snapshot is replaced. Events that were lost together with the head cannot be detected here: the alert `HEAD_WENT_BACK` reports those. With --all, lists only damaged data. With --against, every run must continue the history that `tidemark checkpoint` recorded for it in the file, or have a tombstone; lists only runs that do not. Exit code 6 when there is a problem; 1 when the checkpoint file is damaged or signed by another key.',
+    'Replaces incorrect snapshots. Cannot detect events that were lost along with the head; the alert `HEAD_WENT_BACK` reports those. With --all, lists only damaged data. With --against, lists runs that neither continue the history recorded by `tidemark checkpoint` nor have a tombstone. Exits with code 6 if there is a problem, or 1 if the checkpoint file is damaged or signed by a different key.',
   effect: 'ro',
   args: { run: maybe('id of the run') },
   options: {
     all: toggle('check every run, record, document and artifact'),
-    against: text('file', 'compare every run with this file of checkpoints'),
-    againstRun: text('run', 'compare every run with this run of checkpoints'),
+    against: text('file', 'compare every run with the checkpoints stored in this file'),
+    againstRun: text('run', 'compare every run with the checkpoints stored in this run'),
     publicKey: text('file', keySummary('the public key that --against and --against-run need', '--public-key')),
     ...WALK_OPTIONS,
   },
@@ -66,20 +66,20 @@ const verify = defineCommand({
     const { against, againstRun } = options;
     const chosen = [args.run, options.all || undefined, against, againstRun].filter((it) => it !== undefined);
     if (chosen.length !== 1)
-      throw invalidArgument('run', 'the id of a run, or --all, --against or --against-run, and only one of them');
+      throw invalidArgument('run', 'exactly one of: a run id, --all, --against or --against-run');
     const compares = against !== undefined || againstRun !== undefined;
     if (!compares && options.publicKey !== undefined)
-      throw invalidArgument('--public-key', 'given together with --against or --against-run');
+      throw invalidArgument('--public-key', 'used with --against or --against-run');
     if (compares) {
       const publicKey = await readKey(context, '--public-key', options.publicKey);
       const { verifyCheckpoints } = await import('@tidemark/runtime');
       const opened = await store({ mustExist: true });
-      const place = againstRun === undefined ? { file: against! } : { run: { store: opened, runId: againstRun } };
-      const found = await verifyCheckpoints({ store: opened, ...place, publicKey }, longCall);
+      const source = againstRun === undefined ? { file: against! } : { run: { store: opened, runId: againstRun } };
+      const found = await verifyCheckpoints({ store: opened, ...source, publicKey }, longCall);
       await out.list(found.problems, MISMATCHES, 'No problems.');
       const { number, at } = found.last;
-      const counts = `${found.runs} runs compared, ${found.removed} of them removed, ${found.problems.length} with a problem`;
-      await out.note(`${counts}; the last checkpoint is ${number} of ${at}.`);
+      const counts = `${found.removed} removed, ${found.problems.length} with problems`;
+      await out.note(`Compared ${found.runs} runs: ${counts}. Last checkpoint: number ${number}, ${at}.`);
       return found.ok ? EXIT.ok : EXIT.unmet;
     }
     const { runs } = await store({ mustExist: true });

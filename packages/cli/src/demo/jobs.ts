@@ -8,8 +8,8 @@ const TYPES = ['email-send', 'invoice-pdf', 'video-encode', 'embed-documents'];
 
 interface Plan {
   count: number;
-  /** The range of the job's age, in minutes. */
-  ago: [number, number];
+  /** The range of ages of these jobs. */
+  ageMinutes: [number, number];
   act: (work: {
     jobs: Store['jobs'];
     claim: { taskType: string; taskId: string; claimId: string };
@@ -17,29 +17,33 @@ interface Plan {
 }
 
 const PLANS: Record<string, Plan> = {
-  waiting: { count: 14, ago: [0, 30], act: async () => {} },
+  waiting: { count: 14, ageMinutes: [0, 30], act: async () => {} },
   done: {
     count: 22,
-    ago: [10, 2_000],
+    ageMinutes: [10, 2_000],
     act: ({ jobs, claim }) => jobs.complete(claim, { resultRef: `results/${claim.taskId}`, ttl: '7d' }),
   },
-  dead: {
+  failed: {
     count: 6,
-    ago: [60, 3_000],
+    ageMinutes: [60, 3_000],
     act: ({ jobs, claim }) => jobs.fail(claim, { error: 'the mailbox does not exist', retry: false }),
   },
-  'sent-back': {
+  retried: {
     count: 3,
-    ago: [2, 20],
+    ageMinutes: [2, 20],
     act: ({ jobs, claim }) => jobs.fail(claim, { error: 'rate limited', delay: '2h' }),
   },
   running: {
     count: 4,
-    ago: [0, 0],
+    ageMinutes: [0, 0],
     act: ({ jobs, claim }) => jobs.progress(claim, { currentStep: 3, stepCount: 8 }, { lease: '1h' }),
   },
-  claimed: { count: 3, ago: [0, 0], act: async () => {} },
-  stuck: { count: 3, ago: [40, 400], act: ({ jobs, claim }) => jobs.progress(claim, { currentStep: 2, stepCount: 5 }) },
+  claimed: { count: 3, ageMinutes: [0, 0], act: async () => {} },
+  stuck: {
+    count: 3,
+    ageMinutes: [40, 400],
+    act: ({ jobs, claim }) => jobs.progress(claim, { currentStep: 2, stepCount: 5 }),
+  },
 };
 
 export async function fillJobs({ jobs, kv }: Store, random: Random, clock: DemoClock): Promise<number> {
@@ -48,7 +52,7 @@ export async function fillJobs({ jobs, kv }: Store, random: Random, clock: DemoC
     for (let number = 1; number <= plan.count; number++, count++) {
       const claim = { taskType: random.pick(TYPES), taskId: `${name}-${number}`, claimId: `claim-${name}-${number}` };
       const { taskType, taskId, claimId } = claim;
-      await clock.at(clock.now - random.between(...plan.ago) * MINUTE, async () => {
+      await clock.at(clock.now - random.between(...plan.ageMinutes) * MINUTE, async () => {
         await jobs.enqueue({
           taskType,
           taskId,

@@ -16,7 +16,7 @@ export const BROKEN_ENVELOPES: readonly BrokenStore[] = [
       appendEvent: (event, options) => runs.appendEvent({ eventId: null as never, ...event }, options),
     }),
   }),
-  broken('tenant-of-nobody', 'stores events without a tenant in default, also in a view', 'runs/envelope-is-filled', {
+  broken('tenant-of-nobody', 'stores events without a tenant in default, even in a view', 'runs/envelope-is-filled', {
     runs: (_, whole) => ({ appendEvent: (event, options) => whole.runs.appendEvent(event, options) }),
   }),
   broken('batch-shares-an-id', 'fills in the same eventId for all events of a batch', 'runs/envelope-is-filled', {

@@ -93,7 +93,7 @@ export const BROKEN_JOB_WAITS: readonly BrokenStore[] = [
   ),
   broken(
     'takes-in-two-steps',
-    'looks for an expired job and takes it whatever happened meanwhile',
+    'looks for an expired job and takes it even if it has changed since',
     'jobs/expired-lease-is-taken-once',
     {
       jobs: (jobs, _, view) => ({

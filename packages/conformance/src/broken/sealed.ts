@@ -30,7 +30,7 @@ export const BROKEN_SEALING: readonly BrokenStore[] = [
   }),
   brokenCodec(
     'sealed-for-the-record',
-    'encodes all fields of a record for the same place',
+    'encodes all fields of a record for the same context',
     'kv/sealed-fields-have-their-own-place',
     (codec) => ({
       encode: (payload, { item: _, ...context }) => codec.encode(payload, context),

@@ -93,7 +93,7 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
   }),
   generalCase({
     id: 'general/undeclared-is-unsupported',
-    title: 'operations that the store does not declare are refused with UNSUPPORTED; declared ones work',
+    title: 'operations that the store does not declare are rejected with UNSUPPORTED; declared ones work',
     proves: ['GEN-7'],
     async run(bench) {
       for (const [capability, call] of Object.entries(SAMPLE_CALLS) as [
@@ -280,12 +280,12 @@ export const CLOSING_CASES: readonly ConformanceCase[] = [
   }),
   generalCase({
     id: 'general/views-never-widen',
-    title: 'a tenant view opens its own tenant and refuses any other',
+    title: 'a tenant view opens its own tenant and rejects any other',
     proves: ['GEN-10'],
     async run(bench) {
       const { tenant, tenantId } = bench;
       expectEqual(tenant.info.tenantId, tenantId, 'a view names its tenant');
-      expectEqual(tenant.forTenant(tenantId).info.tenantId, tenantId, 'a view of its own tenant is allowed');
+      expectEqual(tenant.forTenant(tenantId).info.tenantId, tenantId, 'a view of the same tenant is allowed');
       for (const other of [bench.id('other'), `${tenantId}2`, tenantId.toUpperCase(), tenantId.slice(0, -1)])
         await expectCode('TENANT_MISMATCH', `a view of ${other} is refused`, async () => tenant.forTenant(other));
       await expectCode('INVALID_ARGUMENT', 'a view needs an id', async () => tenant.forTenant(''));
@@ -293,7 +293,7 @@ export const CLOSING_CASES: readonly ConformanceCase[] = [
   }),
   generalCase({
     id: 'general/closed-store-refuses',
-    title: 'a closed store and its views refuse every call with STORE_CLOSED, and closing twice is allowed',
+    title: 'a closed store and its views reject every call with STORE_CLOSED, and closing twice is allowed',
     proves: ['GEN-1', '003 close'],
     closesStore: true,
     async run(bench) {

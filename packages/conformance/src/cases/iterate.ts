@@ -26,12 +26,12 @@ export async function take<T>(count: number, start: (signal: AbortSignal) => Asy
   return items;
 }
 
-/** Repeats `beside` until the work has finished. Rejects if either fails. */
-export async function whileWorking(work: Promise<unknown>, beside: () => Promise<void>): Promise<void> {
+/** Repeats `meanwhile` until the work has finished. Rejects if either fails. */
+export async function whileWorking(work: Promise<unknown>, meanwhile: () => Promise<void>): Promise<void> {
   let isWorking = true;
   const repeat = async () => {
     while (isWorking) {
-      await beside();
+      await meanwhile();
       await new Promise(setImmediate);
     }
   };

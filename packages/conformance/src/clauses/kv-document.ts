@@ -14,7 +14,7 @@ export const DOCUMENT_003: readonly Clause[] = [
   ...section('003 get_field', ['MUST', 'a single field can be read']),
   ...section('003 set_field', [
     'MUST',
-    'a single field can be written without reading the record, also by concurrent writers',
+    'a single field can be written without reading the record, even by concurrent writers',
   ]),
   ...section('003 set_fields', ['MUST', 'several fields are written together']),
   ...section('003 compare_and_swap', [

@@ -19,7 +19,7 @@ export const RULINGS: readonly Clause[] = [
     'a full queue rejects calls with OVERLOADED',
     '`packages/core/src/tools/group-commit.test.ts`, `packages/redis/test/faults.test.ts`',
   ),
-  ...ruling('GEN-4', 'payloads are returned deep-equal or refused'),
+  ...ruling('GEN-4', 'payloads are returned deep-equal or rejected'),
   ...ruling('GEN-5', 'ids may contain any characters, are compared by bytes and never collide'),
   ...ruling('GEN-6', 'info and doctor report durability truthfully'),
   ...ruling('GEN-7', 'capabilities are declared; all others fail with UNSUPPORTED'),
@@ -42,7 +42,7 @@ export const RULINGS: readonly Clause[] = [
   ),
   ...ruling(
     'GEN-9',
-    'durable by default; weaker servers are reported or refused',
+    'durable by default; weaker servers are reported or rejected',
     '`packages/sqlite/test/faults.test.ts`, `packages/postgres/test/doctor.test.ts`, `packages/redis/test/doctor.test.ts`, `packages/nats/test/doctor.test.ts`',
   ),
   ...ruling('GEN-10', 'the tenant is the first part of every key'),
@@ -111,7 +111,7 @@ export const RULINGS: readonly Clause[] = [
   ),
   ...ruling('RUN-18', 'a deleted run begins again only on purpose, as another history'),
   ...ruling('RUN-18', 'the vectors of later lives', '`packages/core/src/runs/chain.test.ts`'),
-  ...ruling('RUN-18', 'two actors delete and begin lives at once', '`faults/races/lives-beside-deletes.ts`'),
+  ...ruling('RUN-18', 'two actors delete and start lives at the same time', '`faults/races/lives-beside-deletes.ts`'),
   ...ruling('RUN-19', 'the chain covers the times of commits, in exports and restores too'),
   ...ruling('RUN-19', 'the vectors of both formats', '`packages/core/src/runs/chain.test.ts`'),
   ...ruling('RUN-20', 'damage quarantines only its own run; after a release the feed yields its events again'),
@@ -119,12 +119,12 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('RUN-21', 'an expired run is a deleted run to readers and writers, and is removed behind a fence'),
   ...ruling(
     'RUN-21',
-    'a commit that is stored after the expiry is refused and revives nothing, on engines that plan it before',
+    'a commit that is stored after the expiry is rejected and revives nothing, on engines that plan it earlier',
     '`packages/core/src/runs/expiry.test.ts`',
   ),
   ...ruling(
     'RUN-21',
-    'two actors append, sweep and begin lives beside the expiry',
+    'two actors append, sweep and start lives while the run expires',
     '`faults/races/expiry-beside-appends.ts`',
   ),
   ...ruling('RUN-22', 'readers that ask receive notices of what happens to runs, in order with the events'),
@@ -161,13 +161,13 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('KV-9', 'only terminal records get a TTL'),
   ...ruling('KV-10', 'batches are atomic, limited in size and executed once, even with concurrent writers'),
   ...ruling('KV-10', 'a delete in a batch over HTTP needs its scope', '`packages/server/test/record-steps.test.ts`'),
-  ...ruling('KV-11', 'sealed fields are bound to their place, are never compared and cannot be forged'),
+  ...ruling('KV-11', 'sealed fields are bound to their record and name, are never compared and cannot be forged'),
   ...ruling(
     'KV-11',
     'key rotation, copies, HTTP',
     '`packages/runtime/test/reseal.test.ts`, `packages/server/test/record-steps.test.ts`',
   ),
-  ...ruling('KV-12', 'damaged records are refused; others are not affected'),
+  ...ruling('KV-12', 'damaged records are rejected; others are not affected'),
   ...ruling(
     'KV-12',
     'the same applies to documents and artifact chunks',
@@ -219,7 +219,7 @@ export const RULINGS: readonly Clause[] = [
   ),
   ...ruling(
     'UPG-1',
-    'an older library is refused by a store that it does not know',
+    'an older library cannot open a store whose format it does not know',
     '`packages/sqlite/test/guards.test.ts`, `packages/postgres/test/guards.test.ts`',
   ),
   ...ruling(

@@ -12,7 +12,7 @@ const FRAMES: Frame[] = [
 ];
 
 describe('frames', () => {
-  it.each([{}, { compress: false }, { compress: true }])('come back as they were packed: %j', (options) => {
+  it.each([{}, { compress: false }, { compress: true }])('are returned as they were packed: %j', (options) => {
     for (const frames of [[], FRAMES, [{ type: 'zeros', bytes: Buffer.alloc(5_000) }]])
       expect(plain(unpackFrames(packFrames(frames, options)))).toEqual(plain(frames));
   });
@@ -28,7 +28,7 @@ describe('frames', () => {
     expect(packFrames(noise, { compress: true })).toEqual(packFrames(noise));
   });
 
-  it('are refused when they are cut or their format is unknown', () => {
+  it('are rejected when they are cut or their format is unknown', () => {
     const packed = packFrames(FRAMES);
     for (let length = 2; length < packed.length; length++) {
       const cut = packed.subarray(0, length);
@@ -46,7 +46,7 @@ describe('frames', () => {
 });
 
 describe('fields', () => {
-  it('come back joined, whatever their number', () => {
+  it('are joined again, for any number of fields', () => {
     for (const length of [0, 1, 5, 6, 7, 15, 16, 17, 100]) {
       const bytes = randomBytes(length);
       const fields = cutIntoFields('value', bytes, 10);
@@ -62,7 +62,7 @@ describe('fields', () => {
     expect(joinFields('value', { other: Buffer.alloc(9) })).toBeNull();
   });
 
-  it('are refused when one is missing or too short', () => {
+  it('are rejected when one is missing or too short', () => {
     const fields = cutIntoFields('value', Buffer.alloc(20), 10);
     for (const name of ['value.1', 'value.2']) {
       const { [name]: _, ...rest } = fields;

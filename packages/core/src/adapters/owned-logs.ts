@@ -1,6 +1,6 @@
 /**
  * Append-only logs of adapters. A log is a run, and a KV record of the adapter names the run that currently holds the
- * log. A deleted log can therefore begin again in another run, and a late write to the old run fails instead of
+ * log. A deleted log can therefore start again in another run, and a late write to the old run fails instead of
  * reaching the new log.
  */
 import type { JsonObject } from '../contracts/common.ts';
@@ -115,7 +115,7 @@ export class OwnedLogs {
     }
   }
 
-  /** Deletes a log with its record, and returns whether it had events. It may begin again at any time. */
+  /** Deletes a log with its record, and returns whether it had events. It may start again at any time. */
   async remove(key: string): Promise<boolean> {
     for (;;) {
       const record = await this.#store.kv.get(key);

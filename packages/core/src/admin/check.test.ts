@@ -13,7 +13,7 @@ async function filledStore() {
   return store;
 }
 
-it('refuses a cursor of another tenant in a view', async () => {
+it('rejects a cursor of another tenant in a view', async () => {
   const store = await filledStore();
   const cursor = encodeCursor(['theirs', 'kv', null]);
   await expect(store.forTenant('mine').admin.check({ cursor })).rejects.toMatchObject({

@@ -62,9 +62,9 @@ class Tally {
   }
 
   /** Checks the stored text of a document. */
-  document(name: string, text: string, payloadContext: PayloadContext, beside?: string): Promise<void> {
+  document(name: string, text: string, payloadContext: PayloadContext, otherValues?: string): Promise<void> {
     return this.look(name, () => {
-      if (!this.#context.payloads.check(text, payloadContext, beside)) this.page.unsummed++;
+      if (!this.#context.payloads.check(text, payloadContext, otherValues)) this.page.unsummed++;
     });
   }
 }

@@ -24,7 +24,7 @@ it.each([
   expect(await Array.fromAsync(agents.readHistory('t'))).toEqual([]);
 });
 
-it('a list without events writes nothing, and a list that is too long is refused', async () => {
+it('a list without events writes nothing, and a list that is too long is rejected', async () => {
   const append = vi.fn(async () => {});
   const events = createEvents(new StoreContext(), { append } as unknown as EventEngine, 't');
   await events.saveEvents([]);

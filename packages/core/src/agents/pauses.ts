@@ -148,7 +148,7 @@ function pauseIdOf(token: string): string {
 }
 
 function claimLost(pauseId: string): TidemarkError {
-  const message = `The claim on pause ${pauseId.slice(0, 12)}… is not the current one: its lease went to another, or the pause is gone. Do not act on it`;
+  const message = `The claim on pause ${pauseId.slice(0, 12)}… is not the current one: another caller has claimed it, or the pause no longer exists. Do not act on it`;
   return new TidemarkError('CLAIM_LOST', message, { field: 'claimId', rule: 'the current claim of the pause' });
 }
 

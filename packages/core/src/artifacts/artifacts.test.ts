@@ -106,7 +106,7 @@ describe('wrong contents', () => {
     });
   });
 
-  it('of texts that are not well-formed are refused without showing them', async () => {
+  it('of texts that are not well-formed are rejected without showing them', async () => {
     await expect(artifacts.putText('secret \ud800')).rejects.toMatchObject({
       ...{ code: 'INVALID_ARGUMENT', field: 'text', message: 'text must be well-formed Unicode text' },
     });

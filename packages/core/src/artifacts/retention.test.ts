@@ -56,7 +56,7 @@ describe('planEviction (AGT-11)', () => {
 describe('the limits of a session and a trace', () => {
   const many = Array.from({ length: 2_000 }, (_, n) => candidate(`id-${String(n).padStart(4, '0')}`, 1, n));
 
-  it.each(['session', 'trace'])('are used up to the last place of a %s, even if they are large', (owner) => {
+  it.each(['session', 'trace'])('are used up to the last item of a %s, even if they are large', (owner) => {
     const neighbours = { session: null, trace: null, [owner]: many };
     const change = { [owner === 'session' ? 'maxSessionCount' : 'maxTraceCount']: 2_000 };
     expect(planned(1, neighbours, limits(change))).toEqual(['id-0000']);

@@ -1,6 +1,6 @@
 /**
  * Retention of artifacts (AGT-11): decides which references a new artifact evicts. Only plans; nothing is written here.
- * With the strategy `none` the new artifact is refused instead.
+ * With the strategy `none` the new artifact is rejected instead.
  */
 import type { ArtifactRetention } from '../contracts/artifacts.ts';
 import { TidemarkError } from '../contracts/errors.ts';

@@ -48,7 +48,7 @@ describe('checkByteRange', () => {
     expect(checkByteRange({ start: 4, end: 4 })).toEqual({ start: 4, end: 4 });
   });
 
-  it('refuses an end before the start', () => {
+  it('rejects an end before the start', () => {
     expect(() => checkByteRange({ start: 4, end: 3 })).toThrow(expect.objectContaining({ field: 'end' }));
     expect(() => checkByteRange({ start: -1 })).toThrow(expect.objectContaining({ field: 'start' }));
     expect(() => checkByteRange({ start: null as never })).toThrow(expect.objectContaining({ field: 'start' }));
@@ -110,7 +110,7 @@ describe('checkTime', () => {
     );
   });
 
-  it('refuses values that are not strings, even if they could be read as a time', () => {
+  it('rejects values that are not strings, even if they could be read as a time', () => {
     for (const value of [undefined, null, 0, new Date(), [at('2026-01-01')]])
       expect(() => checkTime(value, 'it')).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', field: 'it' }));
   });

@@ -26,14 +26,14 @@ export function checkOperations(operations: unknown): UncheckedOperation[] {
     throw invalidArgument('operations', `an array of 1 to ${MAX_OPERATIONS} operations`);
   const keys = new Set<string>();
   return operations.map((operation: unknown, at) => {
-    const it = checkObject(operation, `operations[${at}]`);
-    const op = checkOneOf(it.op, `operations[${at}].op`, OPERATIONS);
-    const unknown = Object.keys(it).find((name) => it[name] !== undefined && !MEMBERS[op].has(name));
+    const given = checkObject(operation, `operations[${at}]`);
+    const op = checkOneOf(given.op, `operations[${at}].op`, OPERATIONS);
+    const unknown = Object.keys(given).find((name) => given[name] !== undefined && !MEMBERS[op].has(name));
     if (unknown !== undefined) throw invalidArgument(`operations[${at}].${unknown}`, `absent from ${op}`);
-    const key = checkId(it.key, `operations[${at}].key`);
+    const key = checkId(given.key, `operations[${at}].key`);
     if (keys.has(key)) throw invalidArgument(`operations[${at}].key`, 'a key that no other operation has', key);
     keys.add(key);
-    return { ...it, op, key };
+    return { ...given, op, key };
   });
 }
 

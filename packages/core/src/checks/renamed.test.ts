@@ -18,7 +18,7 @@ const CALLS: [name: string, field: string, call: (store: Store) => Promise<unkno
   ['deleteMemoryState', 'ifVersion', ({ agents }) => agents.deleteMemoryState('m', { ifVersion: 9 } as never)],
 ];
 
-it.each(CALLS)('%s refuses %s', async (_, field, call) => {
+it.each(CALLS)('%s rejects %s', async (_, field, call) => {
   const store = memoryStore();
   await store.runs.handle('r').append('RunStarted');
   await store.kv.put('k', { a: '1' });

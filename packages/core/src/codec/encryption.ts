@@ -123,7 +123,7 @@ function unseal({ steps, keyId, data }: EncodedPayload, ring: KeyRing | null, co
     decipher.final();
     return { steps: steps.slice(0, -1), keyId: null, data: opened };
   } catch (cause) {
-    const why = 'it was altered, moved from another place, or encrypted with another key of that id';
+    const why = 'it was altered, moved from another record, or encrypted with another key of that id';
     throw payloadDamaged(context, why, keyId, cause);
   }
 }

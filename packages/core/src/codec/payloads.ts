@@ -16,11 +16,11 @@ export class Payloads {
   }
 
   /**
-   * Returns the text to store for a JSON text. Its checksum, if any, also covers `beside`, the other values of the row.
+   * Returns the text to store for a JSON text. Its checksum, if any, also covers `otherValues`, the other values of the row.
    */
-  encode(text: string, context: PayloadContext, beside = ''): string {
+  encode(text: string, context: PayloadContext, otherValues = ''): string {
     const encoded = this.#encode(text, context);
-    return isSummed(context) ? withSum(encoded, context, beside) : encoded;
+    return isSummed(context) ? withSum(encoded, context, otherValues) : encoded;
   }
 
   #encode(text: string, context: PayloadContext): string {
@@ -33,8 +33,8 @@ export class Payloads {
    * Returns the value of a stored text. Throws `CODEC_FAILED` when it cannot be decoded, `CORRUPT_VALUE` on a wrong
    * sum.
    */
-  decode<T>(stored: string, context: PayloadContext, beside = ''): T {
-    if (isSummed(context)) return checkedJson(this.open(stored, context, beside), context);
+  decode<T>(stored: string, context: PayloadContext, otherValues = ''): T {
+    if (isSummed(context)) return checkedJson(this.open(stored, context, otherValues), context);
     const text = this.codec === null && !isEnvelope(stored) ? stored : this.open(stored, context);
     try {
       return decodeJson(text);
@@ -44,15 +44,15 @@ export class Payloads {
   }
 
   /** Returns the JSON text of a stored text. Throws like `decode`. */
-  open(stored: string, context: PayloadContext, beside = ''): string {
-    return this.#open(isSummed(context) ? checkedText(stored, context, beside) : stored, context);
+  open(stored: string, context: PayloadContext, otherValues = ''): string {
+    return this.#open(isSummed(context) ? checkedText(stored, context, otherValues) : stored, context);
   }
 
   /**
    * Throws `CORRUPT_VALUE` when a stored text does not match its sum. Returns whether the text has a sum. Needs no key.
    */
-  check(stored: string, context: PayloadContext, beside = ''): boolean {
-    const text = checkedText(stored, context, beside);
+  check(stored: string, context: PayloadContext, otherValues = ''): boolean {
+    const text = checkedText(stored, context, otherValues);
     if (hasSum(stored)) return true;
     // A damaged last digit can make a sum look absent. The text is then not valid JSON.
     checkedJson(text, context);

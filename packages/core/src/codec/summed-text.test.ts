@@ -35,7 +35,7 @@ describe('a string with a sum', () => {
 
   it('is stored for documents, and not for events, which have their chain', () => {
     const payloads = new Payloads(null);
-    expect(payloads.encode(TEXT, CONTEXT, 'beside')).toBe(withSum(TEXT, CONTEXT, 'beside'));
+    expect(payloads.encode(TEXT, CONTEXT, 'other')).toBe(withSum(TEXT, CONTEXT, 'other'));
     expect(payloads.encode(TEXT, { ...CONTEXT, kind: 'event' })).toBe(TEXT);
     expect(payloads.check(payloads.encode(TEXT, CONTEXT), CONTEXT)).toBe(true);
     expect(payloads.check(TEXT, CONTEXT)).toBe(false);

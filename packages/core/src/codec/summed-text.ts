@@ -35,22 +35,22 @@ export function isSummed({ kind }: PayloadContext): boolean {
   return SUMMED.has(kind);
 }
 
-/** Returns the text with its sum. The sum also covers `beside`, the other values of the row. */
-export function withSum(text: string, context: PayloadContext, beside: string): string {
-  return `${text}\n${encodeSum(sumOf(text, context, beside))}`;
+/** Returns the text with its sum. The sum also covers `otherValues`, the other values of the row. */
+export function withSum(text: string, context: PayloadContext, otherValues: string): string {
+  return `${text}\n${encodeSum(sumOf(text, context, otherValues))}`;
 }
 
 /**
  * Returns the text without its sum. Throws `CORRUPT_VALUE` for a wrong sum. Texts that older versions stored have no
  * sum.
  */
-export function checkedText(stored: string, context: PayloadContext, beside: string): string {
+export function checkedText(stored: string, context: PayloadContext, otherValues: string): string {
   // A flipped bit in a SQLite row can turn text into bytes.
   if (typeof stored !== 'string') throw damaged(context);
   const length = trailingSpace(stored);
   if (length === 0) return stored;
   const text = stored.slice(0, stored.length - SUM_LENGTH);
-  if (length === SUM_LENGTH && stored.endsWith(encodeSum(sumOf(text, context, beside)))) return text;
+  if (length === SUM_LENGTH && stored.endsWith(encodeSum(sumOf(text, context, otherValues)))) return text;
   throw damaged(context);
 }
 
@@ -68,8 +68,8 @@ export function checkedJson<T>(text: string, context: PayloadContext): T {
   }
 }
 
-function sumOf(text: string, { tenantId, kind, owner, item }: PayloadContext, beside: string): number {
-  return sumText(text, sumNames([kind, tenantId, owner, item ?? '', beside]));
+function sumOf(text: string, { tenantId, kind, owner, item }: PayloadContext, otherValues: string): number {
+  return sumText(text, sumNames([kind, tenantId, owner, item ?? '', otherValues]));
 }
 
 function encodeSum(sum: number): string {

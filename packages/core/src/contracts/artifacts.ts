@@ -30,7 +30,7 @@ export interface PutArtifactOptions extends CallOptions {
   filename?: string;
   scope?: ArtifactScope;
   namespace?: string;
-  /** Metadata of your own, returned with the reference. */
+  /** Custom metadata, returned with the reference. */
   source?: JsonObject;
   /** How long the artifact is kept. Default: the store's retention. `null` keeps it for ever. */
   ttl?: Duration | null;

@@ -198,7 +198,7 @@ export const ERROR_CODES = {
   OUTCOME_UNKNOWN: {
     retryable: true,
     meaning:
-      'The write may or may not have been stored: the reply was lost, a sync failed, or one run of a batch was refused and others may have been written; `runId` and `cause` then name the refusal.',
+      'The write may or may not have been stored: the reply was lost, a sync failed, or one run of a batch was rejected and others may have been written; `runId` and `cause` then name the rejection.',
     remedy:
       'Call `replay(store, error.write)`. It retries exactly this write, and its idempotency keys prevent a second one.',
   },

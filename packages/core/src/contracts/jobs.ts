@@ -257,7 +257,7 @@ export interface JobStore {
    * const report = { taskType: 'report', taskId: 'march' };
    * await store.jobs.enqueue(report);
    * const claim = await store.jobs.claim(report, { worker: 'reporter-1' });
-   * if (claim) await store.jobs.park(claim, { delay: '10m' }); // The data is not there yet.
+   * if (claim) await store.jobs.park(claim, { delay: '10m' }); // The data is not available yet.
    * const woken = await store.jobs.wake(report); // Now it is.
    * console.log(woken?.state, woken?.runAt, woken?.retryCount); // pending undefined 0
    */

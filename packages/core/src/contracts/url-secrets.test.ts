@@ -29,7 +29,7 @@ const FORMS: Record<string, Form> = {
   'the logins of all hosts': (of, it) => `${of}://ada:${it}@a,ada:${it}@b,ada:${it}@c`,
   'the first of several URLs': (of, it) => `${of}://${it}@a:4222,${of}://b:4222`,
   'a value of the query': (of, it, as) => `${of}://host/app?${as}=${it}`,
-  'a value beside harmless ones': (of, it, as) => `${of}://host/app?schema=state&${as}=${it}&replicas=3`,
+  'a value among harmless ones': (of, it, as) => `${of}://host/app?schema=state&${as}=${it}&replicas=3`,
   'a query without a name': (of, it) => `${of}://host/app?${it}`,
   'the fragment': (of, it) => `${of}://host/app#${it}`,
   'no host at all': (of, it) => `${of}://ada:${it}@`,

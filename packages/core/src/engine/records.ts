@@ -108,7 +108,7 @@ export interface RecordChange {
 
 /** A record with one of its index keys. */
 export interface IndexedRecord extends ScannedRecord {
-  place: string;
+  indexKey: string;
 }
 
 /** How many request ids a record remembers. */
@@ -123,7 +123,7 @@ export const REQUEST_KEPT_MS = 300_000;
 export interface IndexRange {
   from: string;
   to: string;
-  after?: { place: string; key: string };
+  after?: { indexKey: string; key: string };
   limit: number;
 }
 

@@ -135,7 +135,7 @@ describe('an overdue job', () => {
     'not announced': ['failed'],
   } as const;
 
-  it.each(Object.entries(FITTING))('%s is %j, or has ended meanwhile', (reason, states) => {
+  it.each(Object.entries(FITTING))('%s is %j, or has ended in the meantime', (reason, states) => {
     for (const state of STATES) {
       const fits = (states as readonly string[]).includes(state);
       expect(fitsReason(state, reason as never)).toBe(fits);
@@ -152,7 +152,7 @@ describe('an overdue job', () => {
     expect(isHeldReason(reason as never)).toBe(states.length === 2);
   });
 
-  it('is refused by name', () => {
+  it('is rejected by name', () => {
     expect(() => checkOverdue(null)).toThrow(refused('overdue'));
     expect(() => overdue('late', 'pending')).toThrow(refused('overdue.reason'));
     expect(() => overdue('due', 'waiting')).toThrow(refused('overdue.job.state'));

@@ -60,8 +60,8 @@ export function checkClaimId(value: unknown): string {
 }
 
 export function checkJobRef(value: unknown, field = 'job'): JobRef {
-  const it = checkObject(value, field);
-  const ref = { taskType: checkTaskType(it.taskType), taskId: checkId(it.taskId, 'taskId') };
+  const given = checkObject(value, field);
+  const ref = { taskType: checkTaskType(given.taskType), taskId: checkId(given.taskId, 'taskId') };
   if (Buffer.byteLength(jobKey(ref)) <= MAX_KEY_BYTES) return ref;
   const most = MAX_KEY_BYTES - Buffer.byteLength(`${JOB_PREFIX}${ref.taskType}.`);
   throw invalidArgument('taskId', `at most ${most} UTF-8 bytes for this type, so that its key fits`, ref.taskId);
@@ -70,10 +70,10 @@ export function checkJobRef(value: unknown, field = 'job'): JobRef {
 /** Validates a new job and returns its fields and delay. */
 export function checkNewJob(value: unknown, maxBytes: number) {
   const ref = checkJobRef(value);
-  const it = value as NewJob;
-  if (Object.hasOwn(it, 'ttl'))
+  const job = value as NewJob;
+  if (Object.hasOwn(job, 'ttl'))
     throw invalidArgument('ttl', 'given when the job ends: it may not vanish before (KV-9)');
-  const fields = it.fields === undefined ? new Map() : encodeFields(it.fields, 'fields', maxBytes, { nulls: false });
+  const fields = job.fields === undefined ? new Map() : encodeFields(job.fields, 'fields', maxBytes, { nulls: false });
   for (const field of fields.keys()) {
     if (Object.hasOwn(OWN_FIELDS, field)) {
       throw invalidArgument(`fields.${field}`, 'a name that jobs do not use themselves');
@@ -85,11 +85,11 @@ export function checkNewJob(value: unknown, maxBytes: number) {
   set('state', 'pending', 'state');
   set('task_type', ref.taskType, 'taskType');
   set('task_id', ref.taskId, 'taskId');
-  set('priority', optionalInteger(it.priority, 'priority', -MAX_PRIORITY, MAX_PRIORITY), 'priority');
-  set('step_count', optionalInteger(it.stepCount, 'stepCount', 0), 'stepCount');
-  set('max_retries', optionalInteger(it.maxRetries, 'maxRetries', 0) ?? DEFAULT_RETRIES, 'maxRetries');
-  set('params_ref', checkReference(it.paramsRef, 'paramsRef', maxBytes) ?? undefined, 'paramsRef');
-  return { ref, fields, delayMs: checkDelay(it.delay) };
+  set('priority', optionalInteger(job.priority, 'priority', -MAX_PRIORITY, MAX_PRIORITY), 'priority');
+  set('step_count', optionalInteger(job.stepCount, 'stepCount', 0), 'stepCount');
+  set('max_retries', optionalInteger(job.maxRetries, 'maxRetries', 0) ?? DEFAULT_RETRIES, 'maxRetries');
+  set('params_ref', checkReference(job.paramsRef, 'paramsRef', maxBytes) ?? undefined, 'paramsRef');
+  return { ref, fields, delayMs: checkDelay(job.delay) };
 }
 
 /** Returns the delay in milliseconds, `null` for none. */
@@ -104,10 +104,10 @@ export function checkClaim(value: unknown): JobRef & { claimId: string; leaseMs:
 }
 
 export function checkStep(value: unknown): { currentStep: number; stepCount?: number } {
-  const it = checkObject(value, 'step');
-  const stepCount = optionalInteger(it.stepCount, 'stepCount', 0);
+  const step = checkObject(value, 'step');
+  const stepCount = optionalInteger(step.stepCount, 'stepCount', 0);
   return {
-    currentStep: checkInteger(it.currentStep, 'currentStep', 0),
+    currentStep: checkInteger(step.currentStep, 'currentStep', 0),
     ...(stepCount === undefined ? {} : { stepCount }),
   };
 }

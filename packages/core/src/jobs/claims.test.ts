@@ -229,7 +229,7 @@ describe('messages about jobs', () => {
   it('say why a job cannot be requeued', async () => {
     const job = { taskType: TYPE, taskId: 'job-0' };
     const message = (seen: string) => `Only a failed or cancelled job can be requeued; this one ${seen}`;
-    await expect(store.jobs.requeue(job)).rejects.toThrow(message('is not there'));
+    await expect(store.jobs.requeue(job)).rejects.toThrow(message('does not exist'));
     await enqueue(1);
     await expect(store.jobs.requeue(job)).rejects.toThrow(message('is pending'));
   });

@@ -276,8 +276,8 @@ export class Claimer {
   /** Removes and returns the first candidate, or one of the first of equal rank, so that processes spread out. */
   #choose(candidates: IndexedRecord[], spread: number): IndexedRecord {
     if (spread <= 1) return candidates.shift()!;
-    const rank = rankOf(candidates[0]!.place);
-    const others = candidates.findIndex(({ place }) => rankOf(place) !== rank);
+    const rank = rankOf(candidates[0]!.indexKey);
+    const others = candidates.findIndex(({ indexKey }) => rankOf(indexKey) !== rank);
     const choices = Math.min(spread, others === -1 ? candidates.length : others);
     return candidates.splice(choices > 1 ? this.#random(1)[0]! % choices : 0, 1)[0]!;
   }
@@ -347,7 +347,7 @@ export class Claimer {
     const [first] = await this.#scan({ ...range, limit: 1 }, call);
     if (!first) return;
     const to = `${range.from}${padded((await this.#records.now(call)) + 1)}`;
-    if (first.place >= to) return;
+    if (first.indexKey >= to) return;
     const due = await this.#scan({ from: range.from, to, limit: RELEASED_AT_ONCE }, call);
     refuseIfOver(call);
     const release = ({ key, revision }: IndexedRecord) => {
@@ -383,7 +383,7 @@ function ofDamaged(error: unknown): 'damaged' {
 }
 
 /** Returns the priority part of a `ready` index key. */
-function rankOf(place: string): string {
-  const at = place.lastIndexOf('/') + 1;
-  return place.slice(at, at + 4);
+function rankOf(indexKey: string): string {
+  const at = indexKey.lastIndexOf('/') + 1;
+  return indexKey.slice(at, at + 4);
 }

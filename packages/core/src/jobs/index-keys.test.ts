@@ -75,20 +75,20 @@ describe('index keys of jobs (KV-7, KV-8)', () => {
     ['1.5', '5000'],
     ['high', '5000'],
   ])('maps priority %j to rank %s', (priority, rank) => {
-    const place = indexKeysOf(KEY, fields({ state: 'pending', created_at: '7', priority }))[1];
-    expect(place).toBe(`ready/email-send/${rank}000000000000007`);
+    const indexKey = indexKeysOf(KEY, fields({ state: 'pending', created_at: '7', priority }))[1];
+    expect(indexKey).toBe(`ready/email-send/${rank}000000000000007`);
   });
 
   it.each(['', 'a/b', 'a\nb', 'c'.repeat(101), 'ä'])('does not index the claim %j', (claimId) => {
-    const places = indexKeysOf(KEY, fields({ state: 'claimed', updated_at: '9', claim_id: claimId }));
-    expect(places).toEqual(['claimed/email-send/000000000000009']);
+    const indexKeys = indexKeysOf(KEY, fields({ state: 'claimed', updated_at: '9', claim_id: claimId }));
+    expect(indexKeys).toEqual(['claimed/email-send/000000000000009']);
   });
 
   it('separates the ranges of types when one is a prefix of another', () => {
     const { from, to } = indexRange('ready', 'email');
     const inRange = (type: string) => {
-      const place = indexKeysOf(`gbe.state.tasks.${type}.j`, fields({ state: 'pending' }))[1]!;
-      return place >= from && place < to;
+      const indexKey = indexKeysOf(`gbe.state.tasks.${type}.j`, fields({ state: 'pending' }))[1]!;
+      return indexKey >= from && indexKey < to;
     };
     expect(['email', 'email-send', 'email0', 'emai', 'EMAIL', 'email_'].filter(inRange)).toEqual(['email']);
   });

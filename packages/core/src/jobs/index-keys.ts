@@ -39,14 +39,15 @@ export function indexKeysOf(key: string, fields: Fields): string[] {
   ];
   const updatedAt = time(fields, 'updated_at') ?? createdAt ?? padded('0');
   if (state === 'pending' && runAt !== null) return [`delayed/${type}/${runAt}`];
-  const places = [`${state}/${type}/${updatedAt}`];
-  if (state === 'pending') places.push(`ready/${type}/${MIDDLE_RANK - priorityOf(fields)}${createdAt ?? padded('0')}`);
-  if (state === 'failed' && fields.has('unannounced')) places.push(`unannounced/${type}/${updatedAt}`);
-  if (!HELD.has(state)) return places;
+  const indexKeys = [`${state}/${type}/${updatedAt}`];
+  if (state === 'pending')
+    indexKeys.push(`ready/${type}/${MIDDLE_RANK - priorityOf(fields)}${createdAt ?? padded('0')}`);
+  if (state === 'failed' && fields.has('unannounced')) indexKeys.push(`unannounced/${type}/${updatedAt}`);
+  if (!HELD.has(state)) return indexKeys;
   const claimId = textOf(fields, 'claim_id');
-  if (timeoutAt !== null) places.push(`lease/${type}/${timeoutAt}`);
-  if (CLAIM_ID.test(claimId)) places.push(`claim/${type}/${claimId}`);
-  return places;
+  if (timeoutAt !== null) indexKeys.push(`lease/${type}/${timeoutAt}`);
+  if (CLAIM_ID.test(claimId)) indexKeys.push(`claim/${type}/${claimId}`);
+  return indexKeys;
 }
 
 /** Returns the range of one kind of index key, for one type or all. */

@@ -23,9 +23,10 @@ export async function scanJobs(
     const limit = range.limit - found.length;
     const rows = await records.scanIndex(tenantId, { ...range, after, limit }, call);
     // Skip a damaged job, so that the others proceed; `doctor` finds it.
-    for (const row of rows) if (!row.damaged && indexKeysOf(row.key, row.fields).includes(row.place)) found.push(row);
+    for (const row of rows)
+      if (!row.damaged && indexKeysOf(row.key, row.fields).includes(row.indexKey)) found.push(row);
     if (rows.length < limit || found.length === range.limit) return found;
-    const { place, key } = rows.at(-1)!;
-    after = { place, key };
+    const { indexKey, key } = rows.at(-1)!;
+    after = { indexKey, key };
   }
 }

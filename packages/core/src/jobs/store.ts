@@ -1,7 +1,6 @@
 /**
- * The job store (KV-7, KV-8, KV-9), built on records alone. Every call that moves a job is one idempotent conditional
- * write. Clients can also change jobs by plain KV writes. The index follows those writes, but the state machine does
- * not apply to them.
+ * The job store (KV-7, KV-8, KV-9), built on records alone. Every state change of a job is one idempotent conditional
+ * write. Clients can also change jobs with plain KV writes, which update the index but bypass the state machine.
  */
 
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
@@ -91,7 +90,7 @@ export class Jobs implements JobStore {
       this.#records.write({ name, mode: 'merge', expect: { exists: false }, set: fields, stamps }, call),
     );
     const stored = jobOf(name.key, record);
-    if (!stored) throw conflict(`The record ${name.key} is there already and is no job`, null);
+    if (!stored) throw conflict(`The record ${name.key} already exists and is not a job`, null);
     return { job: stored, created: applied };
   }
 
@@ -101,9 +100,9 @@ export class Jobs implements JobStore {
   }
 
   async claim(which: JobRef | { taskType: string }, options: ClaimOptions): Promise<ClaimedJob | null> {
-    const it = checkObject(which, 'which') as Partial<JobRef>;
+    const target = checkObject(which, 'which') as Partial<JobRef>;
     const { worker, lease, claimId, takeExpired } = checkObject(options, 'options') as unknown as ClaimOptions;
-    const taskType = checkTaskType(it.taskType);
+    const taskType = checkTaskType(target.taskType);
     const by = {
       worker: checkId(worker, 'worker'),
       leaseMs: checkOptionalDuration(lease, 'lease', DEFAULT_LEASE_MS),
@@ -112,7 +111,7 @@ export class Jobs implements JobStore {
       takeExpired: checkOptionalBoolean(takeExpired, 'takeExpired'),
     };
     const retryOptions = { worker, lease: by.leaseMs, claimId: by.claimId, takeExpired: by.takeExpired };
-    const ref = it.taskId === undefined ? null : checkJobRef(which, 'which');
+    const ref = target.taskId === undefined ? null : checkJobRef(which, 'which');
     const write = this.#context.writeOf('jobs', 'claim', [ref ?? { taskType }, retryOptions]);
     const taken = await this.#context.write(options, write, async (call) => {
       if (ref) return this.#claimer.takeOne(ref, by, call);
@@ -127,8 +126,8 @@ export class Jobs implements JobStore {
   async heartbeat(claim: JobClaim, options?: CallOptions & { lease?: Duration }): Promise<Job> {
     const held = checkClaim(claim);
     const leaseMs = checkOptionalDuration(options?.lease, 'lease', held.leaseMs);
-    const retry = this.#context.writeOf('jobs', 'heartbeat', [claim, options]);
-    return this.#moveHeld(claim, held, renewed(leaseMs), options, retry);
+    const write = this.#context.writeOf('jobs', 'heartbeat', [claim, options]);
+    return this.#moveHeld(claim, held, renewed(leaseMs), options, write);
   }
 
   async progress(
@@ -139,8 +138,8 @@ export class Jobs implements JobStore {
     const held = checkClaim(claim);
     const reached = checkStep(step);
     const leaseMs = checkOptionalDuration(options?.lease, 'lease', held.leaseMs);
-    const retry = this.#context.writeOf('jobs', 'progress', [claim, step, options]);
-    return this.#moveHeld(claim, held, advanced(reached, leaseMs), options, retry);
+    const write = this.#context.writeOf('jobs', 'progress', [claim, step, options]);
+    return this.#moveHeld(claim, held, advanced(reached, leaseMs), options, write);
   }
 
   async complete(
@@ -149,13 +148,13 @@ export class Jobs implements JobStore {
     options?: CallOptions,
   ): Promise<Job> {
     const held = checkClaim(claim);
-    const it = checkObject(result ?? {}, 'result');
-    const resultRef = checkReference(it.resultRef, 'resultRef', this.#context.limits.fieldBytes);
-    const move = completed(held.claimId, resultRef, checkTtl(it.ttl));
-    const retry = this.#context.writeOf('jobs', 'complete', [claim, result, options]);
+    const given = checkObject(result ?? {}, 'result');
+    const resultRef = checkReference(given.resultRef, 'resultRef', this.#context.limits.fieldBytes);
+    const move = completed(held.claimId, resultRef, checkTtl(given.ttl));
+    const write = this.#context.writeOf('jobs', 'complete', [claim, result, options]);
     const wasDone = (record: StoredRecord) =>
       textField(record, 'ended_by') === held.claimId && stateOf(record) === 'completed';
-    return this.#moveHeld(claim, held, move, options, retry, wasDone);
+    return this.#moveHeld(claim, held, move, options, write, wasDone);
   }
 
   async fail(
@@ -164,20 +163,20 @@ export class Jobs implements JobStore {
     options?: CallOptions,
   ): Promise<Job> {
     const held = checkClaim(claim);
-    const it = checkObject(failure, 'failure') as unknown as typeof failure;
-    const error = checkText(it.error, 'error', this.#context.limits.fieldBytes);
-    const [delayMs, ttlMs] = [checkDelay(it.delay), checkTtl(it.ttl)];
-    const mayRetry = it.retry === undefined || checkOptionalBoolean(it.retry, 'retry');
+    const given = checkObject(failure, 'failure') as unknown as typeof failure;
+    const error = checkText(given.error, 'error', this.#context.limits.fieldBytes);
+    const [delayMs, ttlMs] = [checkDelay(given.delay), checkTtl(given.ttl)];
+    const mayRetry = given.retry === undefined || checkOptionalBoolean(given.retry, 'retry');
     const write = this.#context.writeOf('jobs', 'fail', [claim, failure, options]);
     return this.#context.write(options, write, (call) =>
       this.#contention.settle(call, async () => {
         const record = await this.#read(held, call);
         const job = jobOf(this.#key(held), record);
-        // A completed job was not failed by this claim.
+        // A job that this claim completed was not failed by it, so it does not count as a retry.
         if (job && record && textField(record, 'ended_by') === held.claimId && job.state !== 'completed') return job;
         if (!job || !record || textField(record, 'claim_id') !== held.claimId) throw claimLost(job?.state ?? null);
-        const sendsBack = mayRetry && job.retryCount < job.maxRetries;
-        const move = sendsBack
+        const willRetry = mayRetry && job.retryCount < job.maxRetries;
+        const move = willRetry
           ? sentBack(held.claimId, error, job.retryCount + 1, delayMs)
           : failed(held.claimId, error, ttlMs);
         const seen = ['claim_id', 'retry_count', 'max_retries'].map(
@@ -191,17 +190,17 @@ export class Jobs implements JobStore {
   async park(claim: JobClaim, when: ParkUntil, options?: CallOptions): Promise<Job> {
     const held = checkClaim(claim);
     const move = parked(held.claimId, checkParkTime(when));
-    const retry = this.#context.writeOf('jobs', 'park', [claim, when, options]);
+    const write = this.#context.writeOf('jobs', 'park', [claim, when, options]);
     const wasDone = (record: StoredRecord) => textField(record, 'parked_by') === held.claimId;
-    return this.#moveHeld(claim, held, move, options, retry, wasDone);
+    return this.#moveHeld(claim, held, move, options, write, wasDone);
   }
 
   async wake(job: JobRef, options?: JobRequest): Promise<Job | null> {
     const ref = checkJobRef(job);
     const request = this.#request(options);
     const { requestId } = request;
-    const retry = this.#context.writeOf('jobs', 'wake', [job, { ...options, requestId }]);
-    return this.#context.write(options, retry, (call) =>
+    const write = this.#context.writeOf('jobs', 'wake', [job, { ...options, requestId }]);
+    return this.#context.write(options, write, (call) =>
       this.#contention.settle(call, async () => {
         const record = await this.#read(ref, call);
         const stored = jobOf(this.#key(ref), record);
@@ -217,12 +216,12 @@ export class Jobs implements JobStore {
     const ttlMs = checkTtl(options?.ttl);
     const request = this.#request(options);
     const { requestId } = request;
-    const retry = this.#context.writeOf('jobs', 'cancel', [job, { ...options, requestId }]);
-    return this.#context.write(options, retry, (call) =>
+    const write = this.#context.writeOf('jobs', 'cancel', [job, { ...options, requestId }]);
+    return this.#context.write(options, write, (call) =>
       this.#contention.settle(call, async () => {
         const stored = jobOf(this.#key(ref), await this.#read(ref, call));
         if (!stored || !mayMove(stored.state, 'cancel')) return stored;
-        // Conditional only on the state, so that a worker's heartbeats do not prevent it.
+        // Conditional only on the state, so that a worker's heartbeats cannot block the cancellation.
         const expect = { fields: fieldsOf({ state: stored.state }) };
         return (await this.#change(ref, cancelled(ttlMs), expect, call, request)) ?? CONFLICT;
       }),
@@ -234,16 +233,16 @@ export class Jobs implements JobStore {
     const delayMs = checkDelay(options?.delay);
     const request = this.#request(options);
     const { requestId } = request;
-    const retry = this.#context.writeOf('jobs', 'requeue', [job, { ...options, requestId }]);
-    return this.#context.write(options, retry, async (call) => {
+    const write = this.#context.writeOf('jobs', 'requeue', [job, { ...options, requestId }]);
+    return this.#context.write(options, write, async (call) => {
       const seen = stateOf(await this.#read(ref, call));
-      // The write itself refuses any other state, because it knows whether this request was already applied.
+      // Leave other states for the write to reject: only the write knows whether this request was already applied.
       const state = seen !== null && mayMove(seen, 'requeue') ? seen : 'failed';
       const moved = await this.#change(ref, requeued(delayMs), { fields: fieldsOf({ state }) }, call, request);
       if (moved) return moved;
       const now = stateOf(await this.#read(ref, call));
       throw conflict(
-        `Only a ${JOB_MOVES.requeue.from.join(' or ')} job can be requeued; this one ${now ? `is ${now}` : 'is not there'}`,
+        `Only a ${JOB_MOVES.requeue.from.join(' or ')} job can be requeued; this one ${now ? `is ${now}` : 'does not exist'}`,
         now,
       );
     });
@@ -260,7 +259,7 @@ export class Jobs implements JobStore {
     );
     const last = rows.length > limit ? rows[limit - 1] : undefined;
     const items = rows.slice(0, limit).flatMap((row) => jobOf(row.key, row) ?? []);
-    return last ? { items, next: encodeCursor([last.place, last.key]) } : { items };
+    return last ? { items, next: encodeCursor([last.indexKey, last.key]) } : { items };
   }
 
   async types(state: ListedJobState, options?: CallOptions): Promise<string[]> {
@@ -271,7 +270,7 @@ export class Jobs implements JobStore {
       for (let { from } = range; ; ) {
         const [row] = await scanJobs(this.#records, this.#tenantId, { from, to, limit: 1 }, call);
         if (!row) return types;
-        const type = row.place.split('/')[1]!;
+        const type = row.indexKey.split('/')[1]!;
         types.push(type);
         from = indexRange(state, type).to;
       }
@@ -295,8 +294,8 @@ export class Jobs implements JobStore {
     const seen = checkOverdue(overdue);
     const request = this.#request(options);
     const { requestId } = request;
-    const retry = this.#context.writeOf('jobs', 'recover', [overdue, { ...options, requestId }]);
-    return this.#context.write(options, retry, (call) =>
+    const write = this.#context.writeOf('jobs', 'recover', [overdue, { ...options, requestId }]);
+    return this.#context.write(options, write, (call) =>
       recoverJob(this.#records, this.#tenantId, seen, request, call),
     );
   }
@@ -317,14 +316,14 @@ export class Jobs implements JobStore {
     held: JobRef & { claimId: string },
     move: Move,
     options: CallOptions | undefined,
-    retry: WriteCall,
+    write: WriteCall,
     wasDone: (record: StoredRecord) => boolean = () => false,
   ): Promise<Job> {
     const name = jobName(this.#tenantId, held);
     const expect = { fields: fieldsOf({ claim_id: held.claimId }) };
     const known = lastSeen.get(claim);
-    const write = (call: EngineCall) => this.#records.write({ name, mode: 'merge', expect, known, ...move }, call);
-    return this.#context.write(options, retry, write, ({ applied, record }) => {
+    const apply = (call: EngineCall) => this.#records.write({ name, mode: 'merge', expect, known, ...move }, call);
+    return this.#context.write(options, write, apply, ({ applied, record }) => {
       const job = jobOf(name.key, record);
       if (!job || !record || !(applied || wasDone(record))) throw claimLost(job?.state ?? null);
       lastSeen.set(claim, record);
@@ -369,19 +368,19 @@ function claimedJob({ key, record }: Taken, by: ClaimRequest): ClaimedJob | null
   return claim;
 }
 
-/** Returns the time to live of an ended job's record; `null` keeps it. */
+/** Returns how long to keep the record of a finished job; `null` keeps it forever. */
 function checkTtl(ttl: unknown): number | null {
   return ttl === undefined ? null : checkDuration(ttl, 'ttl');
 }
 
-function checkCursor(cursor: string, range: { from: string; to: string }): { place: string; key: string } {
+function checkCursor(cursor: string, range: { from: string; to: string }): { indexKey: string; key: string } {
   const isJobCursor = (values: unknown[]) => {
-    const [place, key] = values;
-    if (values.length !== 2 || typeof place !== 'string' || typeof key !== 'string') return false;
-    return place >= range.from && place < range.to;
+    const [indexKey, key] = values;
+    if (values.length !== 2 || typeof indexKey !== 'string' || typeof key !== 'string') return false;
+    return indexKey >= range.from && indexKey < range.to;
   };
-  const [place, key] = decodeCursor<[string, string]>(cursor, isJobCursor);
-  return { place, key };
+  const [indexKey, key] = decodeCursor<[string, string]>(cursor, isJobCursor);
+  return { indexKey, key };
 }
 
 function conflict(message: string, state: JobState | null): TidemarkError {

@@ -76,8 +76,7 @@ export class KeyedBytes {
     if (markKeys.length === 0) return { references: 0, blobs: [] };
     const stored = await this.#blobs.info(tenantId, [...new Set(markKeys.map(hashOf))], call);
     const removed = await this.removeUnreferenced(tenantId, stored, null, call);
-    // Marks of bytes that are still referenced are kept, because they may belong to an erasure in progress. They
-    // expire.
+    // Keep the marks of bytes that are still referenced: an erasure in progress may own them. They expire on their own.
     const left = new Set(stored.filter((blob) => !removed.blobs.includes(blob)).map(({ sha256 }) => sha256));
     for (const key of markKeys.filter((key) => !left.has(hashOf(key)))) {
       const name: RecordName = { space: 'artifacts', tenantId, key };
@@ -108,8 +107,8 @@ export class KeyedBytes {
 }
 
 /**
- * Yields the blobs of one tenant, or with `null` of each tenant. All blobs of a tenant come together, because their
- * versions must be read before the references.
+ * Yields all blobs of one tenant in a single array, or one array per tenant if `only` is `null`. A tenant's blobs are
+ * not split across arrays, because their versions must be read before its references.
  */
 export async function* blobsByTenant(
   blobs: Blobs,

@@ -23,7 +23,7 @@ function setUp() {
   return { own: open(counted), other: open(journal), counts };
 }
 
-it('refuses a fenced append after one refused commit and no read', async () => {
+it('rejects a fenced append after one rejected commit and no read', async () => {
   const { own, other, counts } = setUp();
   await own.appendEvent({ runId: 'r', eventType: 'Mine' });
   await other.appendEvent({ runId: 'r', eventType: 'Theirs' });

@@ -24,13 +24,15 @@ export interface RecordFilter {
 /** Validates a filter: one predicate with an optional `maxResults`, or several under `where`. */
 export function checkFilter(filter: unknown, maxBytes: number): RecordFilter {
   if (filter === undefined) return { predicates: [], maxResults: Number.POSITIVE_INFINITY };
-  const it = checkObject(filter, 'filter');
-  const where = it.where ?? (it.field === undefined && it.op === undefined ? [] : [it]);
+  const given = checkObject(filter, 'filter');
+  const where = given.where ?? (given.field === undefined && given.op === undefined ? [] : [given]);
   if (!Array.isArray(where)) throw invalidArgument('filter.where', 'an array of predicates', where);
   return {
     predicates: where.map((predicate) => checkPredicate(checkObject(predicate, 'filter.where'), maxBytes)),
     maxResults:
-      it.maxResults === undefined ? Number.POSITIVE_INFINITY : checkInteger(it.maxResults, 'filter.maxResults', 1),
+      given.maxResults === undefined
+        ? Number.POSITIVE_INFINITY
+        : checkInteger(given.maxResults, 'filter.maxResults', 1),
   };
 }
 

@@ -14,7 +14,9 @@ const MAX_KEYS_COUNTED = 100_000;
 const MAX_RECORDS_COUNTED = 10_000;
 /** Records deleted in one step of the engine. Steps are short, so that other writers can write in between. */
 const DELETED_AT_ONCE = 50;
-/** The idle time after such a step, as a multiple of the time it took: appends beside a deletion keep 0.8 of their rate. */
+/**
+ * The idle time after such a step, as a multiple of the time it took: appends during a deletion keep 0.8 of their rate.
+ */
 const REST = 5;
 const MAX_REST_MS = 100;
 

@@ -145,8 +145,8 @@ export class Kv implements KvStore {
   ): Promise<KvWriteResult> {
     const set = encodeFields(fields, 'fields', this.#context.limits.fieldBytes, { nulls: true });
     if (set.size === 0) throw invalidArgument('fields', 'at least one field');
-    const retry = this.#context.writeOf('kv', 'setFields', [key, fields, options]);
-    return resultOf(await this.#write(this.#merge(key, set, options), options, retry));
+    const writeCall = this.#context.writeOf('kv', 'setFields', [key, fields, options]);
+    return resultOf(await this.#write(this.#merge(key, set, options), options, writeCall));
   }
 
   #merge(
@@ -170,8 +170,8 @@ export class Kv implements KvStore {
     options?: KvWriteOptions & { sealed?: boolean },
   ): Promise<boolean> {
     const write = () => this.#fieldSwap(key, field, expected, next, options);
-    const retry = this.#context.writeOf('kv', 'compareAndSwap', [key, field, expected, next, options]);
-    return this.#perform(write, options, retry, ({ applied, record }) => {
+    const writeCall = this.#context.writeOf('kv', 'compareAndSwap', [key, field, expected, next, options]);
+    return this.#perform(write, options, writeCall, ({ applied, record }) => {
       // The outcome contains no fields, so read the stored field to find out whether it is sealed. A condition without a
       // value never compares a sealed field.
       if (applied || !record || expected === null) return applied;
@@ -211,30 +211,35 @@ export class Kv implements KvStore {
   }
 
   async swap(key: string, change: KvSwap, options?: CallOptions): Promise<KvSwapResult> {
-    const retry = this.#context.writeOf('kv', 'swap', [key, change, options]);
+    const writeCall = this.#context.writeOf('kv', 'swap', [key, change, options]);
     const write = this.#swapOf(key, change);
-    const { applied, record } = await this.#write(write, options, retry);
+    const { applied, record } = await this.#write(write, options, writeCall);
     if (!applied) refuseSealedConditions(write.expect?.fields, record?.fields);
     return { swapped: applied, record: record && this.#sealing.record(key, record, applied) };
   }
 
   #swapOf(key: string, change: KvSwap): RecordWrite {
     refuseOldNames('swap', change);
-    const it = checkObject(change, 'change');
+    const given = checkObject(change, 'change');
     const maxBytes = this.#context.limits.fieldBytes;
     const expected =
-      it.expected === undefined ? undefined : encodeFields(it.expected, 'expected', maxBytes, { nulls: true });
-    const set = encodeFields(it.set, 'set', maxBytes, { nulls: true });
+      given.expected === undefined ? undefined : encodeFields(given.expected, 'expected', maxBytes, { nulls: true });
+    const set = encodeFields(given.set, 'set', maxBytes, { nulls: true });
     return {
       name: this.#name(key),
       mode: 'merge',
       expect: {
         fields: expected && this.#sealing.comparable(expected),
         revision:
-          it.expectedRevision === undefined ? undefined : checkInteger(it.expectedRevision, 'expectedRevision', 0),
+          given.expectedRevision === undefined
+            ? undefined
+            : checkInteger(given.expectedRevision, 'expectedRevision', 0),
       },
-      set: this.#sealing.stored(key, set, { sealed: it.sealed, expected }),
-      ttlMs: it.ttl === undefined || it.ttl === null ? (it.ttl as undefined | null) : checkDuration(it.ttl, 'ttl'),
+      set: this.#sealing.stored(key, set, { sealed: given.sealed, expected }),
+      ttlMs:
+        given.ttl === undefined || given.ttl === null
+          ? (given.ttl as undefined | null)
+          : checkDuration(given.ttl, 'ttl'),
       requestId: requestIdOf(change),
     };
   }
@@ -247,8 +252,8 @@ export class Kv implements KvStore {
       fieldBytes: this.#context.limits.fieldBytes,
       requestId: requestIdOf(options),
     });
-    const retry = this.#context.writeOf('kv', 'batch', [operations, options]);
-    const outcomes = await this.#context.write(options, retry, (call) => this.#records.batch(plan.writes, call));
+    const writeCall = this.#context.writeOf('kv', 'batch', [operations, options]);
+    const outcomes = await this.#context.write(options, writeCall, (call) => this.#records.batch(plan.writes, call));
     return batchResult(plan, outcomes, this.#sealing);
   }
 
@@ -267,18 +272,18 @@ export class Kv implements KvStore {
     return (await this.#write(write, options, this.#context.writeOf('kv', 'touch', [key, ttl, options]))).applied;
   }
 
-  #write(write: RecordWrite, options: CallOptions | undefined, retry: WriteCall): Promise<RecordOutcome> {
-    return this.#context.write(options, retry, (call) => this.#records.write(write, call));
+  #write(write: RecordWrite, options: CallOptions | undefined, writeCall: WriteCall): Promise<RecordOutcome> {
+    return this.#context.write(options, writeCall, (call) => this.#records.write(write, call));
   }
 
   /** Performs a write that is built once the call has begun, so that neither needs a promise of its own. */
   #perform<Answer>(
     build: () => RecordWrite,
     options: CallOptions | undefined,
-    retry: WriteCall,
+    writeCall: WriteCall,
     decode: (outcome: RecordOutcome) => Answer | Promise<Answer>,
   ): Promise<Answer> {
-    return this.#context.write(options, retry, (call) => this.#records.write(build(), call), decode);
+    return this.#context.write(options, writeCall, (call) => this.#records.write(build(), call), decode);
   }
 
   async *scan(prefix: string, filter?: ScanFilter, options?: KvScanOptions): AsyncIterable<KvEntry> {
@@ -353,8 +358,8 @@ export class Kv implements KvStore {
     const limit = checkLimit(options?.limit, 100, 1_000);
     const after = cursorKey(DELETE_CURSOR, options?.cursor);
     const range = { prefix, ...checkKeyRange({ ...options }), after, limit };
-    const retry = this.#context.writeOf('kv', 'deletePrefix', [prefix, options]);
-    return this.#context.write(options, retry, (call) => deleteRange(this.#records, this.#tenantId, range, call));
+    const writeCall = this.#context.writeOf('kv', 'deletePrefix', [prefix, options]);
+    return this.#context.write(options, writeCall, (call) => deleteRange(this.#records, this.#tenantId, range, call));
   }
 
   watch(prefix: string, options?: CallOptions): AsyncIterable<KvChange> {

@@ -36,7 +36,7 @@ interface Table {
   rows: Map<string, Row>;
   keys: SortedKeys;
   /** Index keys of jobs with their record keys, as `indexEntry` joins them. */
-  places: SortedKeys;
+  indexKeys: SortedKeys;
   watchers: Set<{ prefix: string; queue: ChangeQueue }>;
 }
 
@@ -130,7 +130,7 @@ export class MemoryRecords implements Records {
     this.#removeFromIndex(table, key);
     table.rows.set(key, row);
     if (write.name.space === 'kv')
-      for (const place of indexKeysOf(key, row.fields)) table.places.add(indexEntry(place, key));
+      for (const indexKey of indexKeysOf(key, row.fields)) table.indexKeys.add(indexEntry(indexKey, key));
     if (table.watchers.size > 0) this.#report(table, { key, type: 'put', record: this.#copy(row) });
     return row;
   }
@@ -150,14 +150,14 @@ export class MemoryRecords implements Records {
 
   async scanIndex(tenantId: string, range: IndexRange): Promise<IndexedRecord[]> {
     const table = this.#table('kv', tenantId);
-    const start = range.after ? indexEntry(range.after.place, range.after.key) : range.from;
+    const start = range.after ? indexEntry(range.after.indexKey, range.after.key) : range.from;
     const found: IndexedRecord[] = [];
-    for (const entry of table.places.from(start)) {
-      const [place, key] = entry.split('\0') as [string, string];
-      if (compareKeys(place, range.to) >= 0) break;
+    for (const entry of table.indexKeys.from(start)) {
+      const [indexKey, key] = entry.split('\0') as [string, string];
+      if (compareKeys(indexKey, range.to) >= 0) break;
       const row = table.rows.get(key)!;
       if (entry === start || this.#isExpired(row)) continue;
-      found.push({ place, key, ...this.#copy(row) });
+      found.push({ indexKey, key, ...this.#copy(row) });
       if (found.length === range.limit) break;
     }
     return found;
@@ -239,7 +239,7 @@ export class MemoryRecords implements Records {
   /** Removes the stored record's index entries. */
   #removeFromIndex(table: Table, key: string): void {
     const row = table.rows.get(key);
-    if (row) for (const place of indexKeysOf(key, row.fields)) table.places.delete(indexEntry(place, key));
+    if (row) for (const indexKey of indexKeysOf(key, row.fields)) table.indexKeys.delete(indexEntry(indexKey, key));
   }
 
   #report(table: Table, change: RecordChange): void {
@@ -271,8 +271,8 @@ export class MemoryRecords implements Records {
     const id = idOf(space, tenantId);
     let table = this.#tables.get(id);
     if (!table) {
-      const [keys, places] = [new SortedKeys(), new SortedKeys()];
-      table = { space, tenantId, rows: new Map(), keys, places, watchers: new Set() };
+      const [keys, indexKeys] = [new SortedKeys(), new SortedKeys()];
+      table = { space, tenantId, rows: new Map(), keys, indexKeys, watchers: new Set() };
       this.#tables.set(id, table);
     }
     return table;
@@ -284,8 +284,8 @@ function idOf(space: RecordSpace, tenantId: string): string {
 }
 
 /** NUL occurs in no index key and no record key and sorts first, so entries sort by index key, then record key. */
-function indexEntry(place: string, key: string): string {
-  return `${place}\0${key}`;
+function indexEntry(indexKey: string, key: string): string {
+  return `${indexKey}\0${key}`;
 }
 
 async function* withCleanup(changes: AsyncIterable<RecordChange>, stop: () => void): AsyncIterable<RecordChange> {

@@ -10,14 +10,14 @@ export function isContainer(value: unknown): value is Container {
 
 /** Returns a copy of a value. `unwrap` returns the object behind a draft. Throws `TypeError` if it is not JSON. */
 export function copyJson(value: unknown, unwrap: (value: unknown) => unknown = (it) => it, depth = 1): unknown {
-  const it = unwrap(value);
-  if (!isContainer(it)) return checkScalar(it);
+  const source = unwrap(value);
+  if (!isContainer(source)) return checkScalar(source);
   if (depth > MAX_JSON_DEPTH) throw new TypeError(`State is nested more than ${MAX_JSON_DEPTH} levels deep`);
-  if (Array.isArray(it)) return Array.from(it, (item) => copyJson(item, unwrap, depth + 1));
-  if (!isPlainObject(it)) throw new TypeError(`State is plain JSON, not a ${Object(it).constructor?.name}`);
+  if (Array.isArray(source)) return Array.from(source, (item) => copyJson(item, unwrap, depth + 1));
+  if (!isPlainObject(source)) throw new TypeError(`State is plain JSON, not a ${Object(source).constructor?.name}`);
   const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(it))
-    if (it[key] !== undefined) writeMember(copy, key, copyJson(it[key], unwrap, depth + 1));
+  for (const key of Object.keys(source))
+    if (source[key] !== undefined) writeMember(copy, key, copyJson(source[key], unwrap, depth + 1));
   return copy;
 }
 

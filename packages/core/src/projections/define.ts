@@ -33,7 +33,7 @@ import { readTail } from './tail.ts';
 const NAME = /^[\w-]{1,100}$/;
 
 /**
- * Defines a projection: handlers that fold the events of a run into a state of your own. A handler changes the draft in
+ * Defines a projection: handlers that fold the events of a run into a custom state. A handler changes the draft in
  * place or returns a new state, must be synchronous, and must keep the state plain JSON. With `events`, payloads are
  * typed and parsed by their schemas. Increase `version` when the handlers change, and run `rebuild`.
  *

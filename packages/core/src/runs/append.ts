@@ -34,8 +34,8 @@ export interface AppendRules {
  * Plans an append against the current head.
  *
  * @param stored stored events by idempotency key, for the keys that are already taken
- * @throws `RUN_DELETED`, also for an expired run, `RUN_ARCHIVED`, `SCOPE_MISMATCH`, `SEQ_CONFLICT`, or `CONFLICT` for a life that is not
- * current.
+ * @throws `RUN_DELETED` (for an expired run too), `RUN_ARCHIVED`, `SCOPE_MISMATCH`, `SEQ_CONFLICT`, or `CONFLICT` for a
+ * life that is not current.
  */
 export function planAppend(
   append: RunAppend,

@@ -116,7 +116,7 @@ export class EventAppender {
     call: EngineCall,
   ): Promise<Outcome[]> {
     const outcomes: Outcome[] = [];
-    // Check all runs before writing the first, so that most refusals leave nothing written.
+    // Check all runs before writing the first, so that most rejections leave nothing written.
     const checked: number[] = [];
     for (const append of appends) checked.push(await this.#checkTransitions(append, call));
     for (const [at, append] of appends.entries()) {
@@ -162,7 +162,7 @@ function isRefused(outcome: Outcome): outcome is Error {
   return outcome instanceof Error;
 }
 
-/** Returns the outcomes. Throws if one was refused. */
+/** Returns the outcomes. Throws if one was rejected. */
 function unrefused(outcomes: readonly Outcome[], write: WriteCall): SequencedEvent[][] {
   if (!outcomes.some(isRefused)) return outcomes as SequencedEvent[][];
   throw refusalOf(outcomes.filter(isRefused), outcomes.some(isWritten), carriedWrite(write));

@@ -187,7 +187,7 @@ export class ChainReader {
 /** Compares an event with the event before it in the same commit. */
 function problemInCommit(event: StoredRunEvent, last: StoredRunEvent | null): string | null {
   if (last === null || event.commitIndex !== last.commitIndex + 1)
-    return `its place in its commit is ${event.commitIndex}, which does not follow the event before it`;
+    return `its position in its commit is ${event.commitIndex}, which does not follow the event before it`;
   if (event.chainFormat !== last.chainFormat) return 'its chain has another format than the rest of its commit';
   if (event.chainFormat !== undefined && event.persistedAt !== last.persistedAt)
     return 'its time is not that of its commit';

@@ -16,7 +16,7 @@ export interface Stamps {
 
 /**
  * Fills in every missing field of the envelope. Returns the same object if none is missing. Does not change invalid
- * values, or a value that is not an event: the store refuses them later.
+ * values, or a value that is not an event: the store rejects them later.
  */
 export function filledEvent<T extends RunEventInput>(event: T, stamps: Stamps, tenantId: string | undefined): T {
   if (isComplete(event) || !isPlainObject(event)) return event;

@@ -38,7 +38,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('refuses a commit that was planned before the expiry and stored after it, and keeps the run unknown', async () => {
+it('rejects a commit that was planned before the expiry and stored after it, and keeps the run unknown', async () => {
   const { time, journal, open } = setUp();
   const runs = open({
     commit: (name, commit, call) => {

@@ -44,7 +44,7 @@ export function runExpired(runId: string): TidemarkError {
   );
 }
 
-/** Whether an append was refused because its run had expired and was not deleted yet. */
+/** Whether an append was rejected because its run had expired and was not deleted yet. */
 export function isExpiryError(error: unknown): boolean {
   return error instanceof TidemarkError && error.code === 'RUN_DELETED' && error.rule === EXPIRED;
 }

@@ -13,7 +13,7 @@ async function refusalOf(event: object): Promise<TidemarkError> {
 
 const fieldsOf = ({ errors = [] }: TidemarkError) => errors.map(({ field }) => field);
 
-describe('a refused event', () => {
+describe('a rejected event', () => {
   it('has one entry for a single fault, and an unchanged message', async () => {
     const error = await refusalOf({ runId: 'r', eventType: 'Note', emittedAt: 'x' });
     expect(error.errors).toEqual([{ field: 'emittedAt', rule: error.rule }]);
@@ -69,7 +69,7 @@ describe('a refused event', () => {
     expect(fieldsOf(await refusalOf([]))).toEqual(['event']);
   });
 
-  it('has no list of faults if the tenant is refused', async () => {
+  it('has no list of faults if the tenant is rejected', async () => {
     const view = memoryStore().forTenant('acme');
     const event = { tenantId: 'other', runId: '', eventType: '' };
     await expect(view.runs.appendEvent(event)).rejects.toMatchObject({ code: 'TENANT_MISMATCH', errors: undefined });

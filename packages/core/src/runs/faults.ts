@@ -1,4 +1,4 @@
-/** Collects the faults of a refused event, so that its producer can correct all of them at once (GEN-11). */
+/** Collects the errors of an invalid event, so that its producer can correct all of them at once (GEN-11). */
 import { isPlainObject } from '../checks/text.ts';
 import { type ErrorCode, type FieldFault, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 
@@ -8,7 +8,7 @@ const MAX_NAME_CHARACTERS = 64;
 /** Valid values of required fields. All other fields are removed. */
 const VALID_VALUES: Readonly<Record<string, string>> = { runId: 'run', eventType: 'event', stepId: 'step' };
 
-/** Creates the error of a refused event. The first fault is its `field` and `rule`. */
+/** Creates the error of an invalid event. The first fault is its `field` and `rule`. */
 export function eventRefusal(code: ErrorCode, message: string, faults: readonly FieldFault[]): TidemarkError {
   const [first, ...others] = faults;
   const also = others.length === 0 ? '' : `; also invalid: ${others.map(({ field }) => field).join(', ')}`;
@@ -17,7 +17,7 @@ export function eventRefusal(code: ErrorCode, message: string, faults: readonly 
 
 /**
  * Returns the error with all faults of the event: corrects the fault that was found and checks again. `check` fills in
- * missing fields. Runs only after a refusal, so that valid events are checked once. Returns other errors unchanged.
+ * missing fields. Runs only after a rejection, so that valid events are checked once. Returns other errors unchanged.
  */
 export function withAllFaults(error: unknown, input: unknown, check: (event: object) => void): unknown {
   if (!isFault(error)) return error;

@@ -122,7 +122,7 @@ export class FeedReader {
   }
 
   /**
-   * Returns the notice of a quarantine or of a release as a page of its own, or `null` if the reader did not ask for
+   * Returns the notice of a quarantine or of a release as a separate page, or `null` if the reader did not ask for
    * notices or has received this notice.
    */
   async #announce(

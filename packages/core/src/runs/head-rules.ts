@@ -1,6 +1,6 @@
 /**
  * Compares the fields of a run's head that the chain does not cover with the run's events: scope, plan, labels, times
- * of the first and last event, and status. `restoreRun` refuses a head that differs; `verify` reports it.
+ * of the first and last event, and status. `restoreRun` rejects a head that differs; `verify` reports it.
  */
 import { sameJson } from '../checks/json.ts';
 import type { RunHead, StoredRunEvent } from '../engine/runs.ts';

@@ -143,7 +143,7 @@ export function createdPosition(cursor: string | undefined): RunQuery['after'] {
   return { createdAt, tenantId, runId };
 }
 
-/** Parses a cursor of a list by update. The cursor names its order, so a cursor of a list by creation is refused. */
+/** Parses a cursor of a list by update. The cursor names its order, so a cursor of a list by creation is rejected. */
 function updatedPosition(cursor: string | undefined): UpdatedRunsQuery['after'] {
   if (cursor === undefined) return undefined;
   const isRun = (values: unknown[]) =>

@@ -33,12 +33,12 @@ describe('the life of an append', () => {
     expect(lives.map((life) => outcome(append(life), head))).toEqual(expected);
   });
 
-  it('is no new one for the append that began the deleted life', () => {
+  it('does not start for the append that started the deleted life', () => {
     expect(outcome(append('new'), deleted(2, FIRST))).toBe('RUN_DELETED');
     expect(outcome(append('new'), deleted(2, 'another event'))).toBe(3);
   });
 
-  it('is no later one in a store that older versions write to', () => {
+  it('cannot be a later one in a store that older versions write to', () => {
     expect(outcome(append('new'), deleted(), 1)).toBe('UNSUPPORTED');
     expect(outcome(append('new'), null, 1)).toBe(1);
   });
@@ -49,7 +49,7 @@ describe('the life of an append', () => {
 });
 
 describe('a tombstone', () => {
-  it('refuses its life and earlier ones', () => {
+  it('rejects its life and earlier ones', () => {
     expect([1, 2, 3].map((life) => isDeletedLife(deleted(2), life))).toEqual([true, true, false]);
     expect(isDeletedLife({ kind: 'archived', at: 5 }, 1)).toBe(false);
   });

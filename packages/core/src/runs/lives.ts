@@ -1,10 +1,15 @@
-/** Lives of a run (RUN-18): a deleted id can begin again, and writes of an earlier life never reach a later one. */
+/**
+ * Lives of a run (RUN-18): the id of a deleted run can be reused, and writes of an earlier life never reach a later
+ * one.
+ */
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunAppend, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
 
-/** The lowest chain format with which a run may have several lives. Older libraries refuse a store with it (UPG-1). */
+/**
+ * The lowest chain format with which a run may have several lives. Older libraries cannot open a store with it (UPG-1).
+ */
 const FIRST_FORMAT = 2;
-/** Whether a tombstone records that this life was deleted. A tombstone does not refuse later lives. */
+/** Whether a tombstone records that this life was deleted. A tombstone does not prevent later lives. */
 export function isDeletedLife(tombstone: RunTombstone, life: number): boolean {
   return tombstone.kind === 'deleted' && (tombstone.life ?? 1) >= life;
 }
@@ -81,7 +86,7 @@ export function tombstoneError(runId: string, tombstone: RunTombstone): Tidemark
     );
   const archive = tombstone.archive;
   if (tombstone.kind === 'restoring')
-    return new TidemarkError('RUN_ARCHIVED', `Run ${name} is being restored; try again once it is there`, {
+    return new TidemarkError('RUN_ARCHIVED', `Run ${name} is being restored; try again once it is complete`, {
       runId,
       archive,
     });

@@ -34,7 +34,7 @@ export interface Prepared {
   parentRunId: string | null;
 }
 
-/** Checks every field and encodes the event. The error for a refused event lists all of its faults. */
+/** Checks every field and encodes the event. The error for an invalid event lists everything that is wrong with it. */
 export function prepareEvent(context: StoreContext, input: unknown, view: RunView): Prepared {
   try {
     return checkedEvent(context, input, view);
@@ -46,39 +46,39 @@ export function prepareEvent(context: StoreContext, input: unknown, view: RunVie
 }
 
 function checkedEvent(context: StoreContext, input: unknown, view: RunView): Prepared {
-  const it = checkObject(input, 'event');
-  const tenantId = checkId(it.tenantId, 'tenantId');
+  const given = checkObject(input, 'event');
+  const tenantId = checkId(given.tenantId, 'tenantId');
   checkTenant(view, tenantId);
-  const run = { tenantId, runId: checkId(it.runId, 'runId') };
-  const event = checkedFields(it);
-  event.extra = encodeExtra(it);
-  if (it.payload !== undefined)
-    event.payload = encodeJsonObject(it.payload, 'payload', context.limits.eventPayloadBytes);
+  const run = { tenantId, runId: checkId(given.runId, 'runId') };
+  const event = checkedFields(given);
+  event.extra = encodeExtra(given);
+  if (given.payload !== undefined)
+    event.payload = encodeJsonObject(given.payload, 'payload', context.limits.eventPayloadBytes);
   event.idempotencyKey =
-    it.idempotencyKey === undefined
+    given.idempotencyKey === undefined
       ? defaultIdempotencyKey({ ...event, runId: run.runId })
-      : checkId(it.idempotencyKey, 'idempotencyKey');
+      : checkId(given.idempotencyKey, 'idempotencyKey');
   if (event.payload !== null) event.payload = context.payloads.encode(event.payload, payloadContext(run, event));
   event.leaf = leafOf(run, event);
-  const labels = (it.labels as Record<string, string> | undefined) ?? {};
+  const labels = (given.labels as Record<string, string> | undefined) ?? {};
   if (labels[EXPIRY_LABEL] !== undefined) context.expiry.isUsed = true;
   return {
     run,
     event,
     labels,
-    parentRunId: (it.parentRunId as string | undefined) ?? null,
+    parentRunId: (given.parentRunId as string | undefined) ?? null,
   };
 }
 
-function encodeExtra(it: Record<string, unknown>): string | null {
+function encodeExtra(given: Record<string, unknown>): string | null {
   let extra: Record<string, unknown> | null = null;
   // Faster than `Object.keys`, which makes an array.
-  for (const key in it) {
-    if (SENT.has(key) || it[key] === undefined || !Object.hasOwn(it, key)) continue;
+  for (const key in given) {
+    if (SENT.has(key) || given[key] === undefined || !Object.hasOwn(given, key)) continue;
     if (ASSIGNED.has(key)) throw invalidArgument(key, 'absent: the store assigns it');
-    checkExtension(key, it[key]);
+    checkExtension(key, given[key]);
     extra ??= Object.create(null) as Record<string, unknown>;
-    extra[key] = it[key];
+    extra[key] = given[key];
   }
   return extra === null ? null : encodeJsonObject(extra, 'event', MAX_EXTRA_BYTES);
 }
@@ -86,7 +86,8 @@ function encodeExtra(it: Record<string, unknown>): string | null {
 /** Throws when a member of `extra` is invalid or has the name of a field that is stored separately. */
 export function checkExtra(extra: Record<string, unknown>): void {
   for (const key of Object.keys(extra)) {
-    if (SENT.has(key) || ASSIGNED.has(key)) throw invalidArgument(`extra.${key}`, 'absent: it has a place of its own');
+    if (SENT.has(key) || ASSIGNED.has(key))
+      throw invalidArgument(`extra.${key}`, 'absent: this field is stored separately');
     checkExtension(key, extra[key]);
   }
   encodeJsonObject(extra, 'extra', MAX_EXTRA_BYTES);

@@ -58,8 +58,8 @@ export class Quarantine {
     return true;
   }
 
-  /** Runs a read that folds a run. Records any damage it finds, and rethrows the error unchanged. */
-  async watching<T>(run: RunKey, call: EngineCall, read: () => Promise<T>): Promise<T> {
+  /** Runs `read`. If it fails because the run is damaged, records the damage. Rethrows the error unchanged. */
+  async recordingDamage<T>(run: RunKey, call: EngineCall, read: () => Promise<T>): Promise<T> {
     try {
       return await read();
     } catch (error) {
@@ -70,17 +70,17 @@ export class Quarantine {
     }
   }
 
-  /** Like `watching`, for callers that continue without the run: any damage is thrown as `CORRUPT_EVENT`. */
-  async watchingFold<T>(run: RunKey, call: EngineCall, fold: () => Promise<T>): Promise<T> {
+  /** Like `recordingDamage`, but converts damage to `CORRUPT_EVENT`, for callers that skip the run and continue. */
+  async skippingDamaged<T>(run: RunKey, call: EngineCall, fold: () => Promise<T>): Promise<T> {
     try {
-      return await this.watching(run, call, fold);
+      return await this.recordingDamage(run, call, fold);
     } catch (error) {
       const damage = damageIn(error);
       throw damage ? corruptEvent(run, damage.runSeq ?? 1, damage.reason, error) : error;
     }
   }
 
-  /** Verifies a run and records a problem. An event that the engine cannot decode is reported as a problem too. */
+  /** Verifies a run and records any problem. Also reports an event that the engine cannot decode. */
   async verify(run: RunKey, options: RunReadOptions | undefined): Promise<VerifyReport> {
     const report = await verifyRun(this.#context, this.#engine, this.#snapshots, run, options).catch((error) =>
       this.#damageReport(run, error, options),
@@ -130,7 +130,7 @@ export class Quarantine {
           runId: run.runId,
         });
       if (entry.state === 'released') return toQuarantinedRun(entry);
-      await this.#checkWhole(entry, options);
+      await this.#checkIntact(entry, options);
       const released = await this.#context.write(options, write, (call) =>
         this.#engine.quarantines.release(entry, call),
       );
@@ -143,7 +143,7 @@ export class Quarantine {
     return this.#context.writeOf('runs', 'releaseRun', [runId, { tenantId }]);
   }
 
-  async #checkWhole(entry: StoredQuarantine, options: RunReadOptions | undefined): Promise<void> {
+  async #checkIntact(entry: StoredQuarantine, options: RunReadOptions | undefined): Promise<void> {
     const run = { tenantId: entry.tenantId, runId: entry.runId };
     try {
       // `verify` replaces a wrong snapshot itself, so a wrong snapshot does not block the release.
@@ -164,7 +164,10 @@ export class Quarantine {
     }
   }
 
-  /** Decodes every event, because the chain only proves that the stored text is intact. A missing key is not damage. */
+  /**
+   * Decodes every event, because the chain only proves that the stored text is intact. A missing encryption key does
+   * not count as damage.
+   */
   async #checkBodies(run: RunKey, fromSeq: number, options: RunReadOptions | undefined): Promise<void> {
     for (let afterSeq = fromSeq - 1; ; ) {
       const after = afterSeq;

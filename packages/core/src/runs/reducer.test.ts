@@ -179,7 +179,7 @@ describe('nextRunStatus', () => {
   });
 });
 
-it('an event that was folded already changes nothing, and is no violation', () => {
+it('an event that was already folded changes nothing and is not a violation', () => {
   const fold = new RunFold();
   const [started, progress] = [event('RunStarted'), event('Progress')];
   for (const it of [started, progress]) fold.apply(it);

@@ -30,7 +30,7 @@ describe('a part of a restore', () => {
     expect(() => plan(head(change))).toThrow(expect.objectContaining({ code: 'CONFLICT', runId: 'r' }));
   });
 
-  it('is refused for a deleted run unless that is intended', () => {
+  it('is rejected for a deleted run unless that is intended', () => {
     expect(() => plan(DELETED, 0, first)).toThrow(expect.objectContaining({ code: 'RUN_DELETED' }));
     expect(plan(DELETED, 0, first, true)!.tombstone).toEqual({ ...RESTORING, at: 9 });
   });
@@ -49,7 +49,7 @@ describe('a part of a restore', () => {
     expect(() => plan(RESTORING, 1)).toThrow(expect.objectContaining({ code: 'CONFLICT', current: 1 }));
   });
 
-  it('is refused while another history is being restored', () => {
+  it('is rejected while another history is being restored', () => {
     const other = { ...RESTORING, head: hexOf(OTHER as never) };
     expect(() => plan(other, 2)).toThrow(expect.objectContaining({ code: 'CONFLICT', current: other.head }));
   });
@@ -70,7 +70,7 @@ describe('a removal', () => {
     for (const stored of [DELETED, ARCHIVED]) expect(remove(stored)).toBe(false);
   });
 
-  it('is refused when the run has other events or was rewritten', () => {
+  it('is rejected when the run has other events or was rewritten', () => {
     expect(remove(head(), DELETED, { expectedSeq: 4, expectedRewrites: 2 })).toBe(true);
     expect(() => remove(head(), DELETED, { expectedSeq: 3 })).toThrow(
       expect.objectContaining({ code: 'SEQ_CONFLICT' }),

@@ -42,25 +42,25 @@ describe('restoreRun', () => {
     await refuse(sent, 'parts');
   });
 
-  it('refuses parts that end before the last event or continue after it', async () => {
+  it('rejects parts that end before the last event or continue after it', async () => {
     await refuse([], 'parts');
     await refuse(parts(2), 'parts');
     await refuse([...parts(4), ...parts(4)], 'parts');
   });
 
-  it('refuses a part of another run, or without events', async () => {
+  it('rejects a part of another run, or without events', async () => {
     const [first, second] = parts(2, 4) as [RunPart, RunPart];
     await refuse([first, { ...second, run: { ...second.run, labels: { other: 'run' } } }], 'part.run');
     await refuse([first, { ...second, events: [] }], 'part.events');
   });
 
-  it('refuses an end that is not where the run ends', async () => {
+  it('rejects an end that is not where the run ends', async () => {
     const [first, second] = parts(2, 4) as [RunPart, RunPart];
     await refuse([{ ...first, isLast: true }], 'part.isLast');
     await refuse([first, { ...second, isLast: false }], 'part.isLast');
   });
 
-  it('refuses gaps, repetitions and another order', async () => {
+  it('rejects gaps, repetitions and another order', async () => {
     const [first, second] = parts(2, 4) as [RunPart, RunPart];
     await refuse([{ ...exported, events: exported.events.slice(1) }], 'runSeq');
     await refuse([{ ...exported, events: exported.events.toSpliced(1, 1) }], 'runSeq');
@@ -93,7 +93,7 @@ describe('restoreRun', () => {
     await refuse([{ ...exported, run: { ...exported.run, ...change } }], field);
   });
 
-  it('refuses options that are not true or false', async () => {
+  it('rejects options that are not true or false', async () => {
     for (const field of ['overDeleted', 'keepEncoded'])
       await expect(memoryStore().runs.restoreRun(parts(4), { [field]: 'yes' } as never)).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',

@@ -94,13 +94,13 @@ describe('restored parts', () => {
     expect(() => restore(part(event))).toThrow(refused(code, field));
   });
 
-  it('are refused when the head has a time in the future', () => {
+  it('are rejected when the head has a time in the future', () => {
     expect(() => restore(part({}, { updatedAt: '9999-01-01T00:00:00.000Z' }))).toThrow(
       refused('INVALID_ARGUMENT', 'updatedAt'),
     );
   });
 
-  it('are refused when this store could not read a plain payload', () => {
+  it('are rejected when this store could not read a plain payload', () => {
     expect(() => restore(part({ payload: '{"a":1}' }), { codec: encryption(KEYS) })).toThrow(
       refused('INVALID_PAYLOAD', 'payload'),
     );

@@ -34,7 +34,7 @@ const MAX_TEXT_BYTES = 64 * 1024 * 1024;
 /** The rules that restored events must obey. */
 export interface RestoreRules {
   context: StoreContext;
-  /** Stores encoded payloads that this store cannot decode unchanged, instead of refusing them. */
+  /** Stores encoded payloads that this store cannot decode unchanged, instead of rejecting them. */
   keepEncoded: boolean;
 }
 
@@ -58,52 +58,52 @@ export function carriedPart(part: RunPart): RestoredPart {
 }
 
 function checkedPart(part: RunPart, checks: Checks): RestoredPart {
-  const it = checkObject(part, 'part');
-  if (!Array.isArray(it.events) || it.events.length > MAX_EVENTS)
+  const given = checkObject(part, 'part');
+  if (!Array.isArray(given.events) || given.events.length > MAX_EVENTS)
     throw invalidArgument('part.events', `an array of at most ${MAX_EVENTS} events`);
-  if (typeof it.isLast !== 'boolean') throw invalidArgument('part.isLast', 'true or false', it.isLast ?? null);
-  const head = restoredHead(it.run, checks.latestMs);
-  const events = it.events.map((event) => restoredEvent(event, head, checks));
-  return { head, events, isLast: it.isLast };
+  if (typeof given.isLast !== 'boolean') throw invalidArgument('part.isLast', 'true or false', given.isLast ?? null);
+  const head = restoredHead(given.run, checks.latestMs);
+  const events = given.events.map((event) => restoredEvent(event, head, checks));
+  return { head, events, isLast: given.isLast };
 }
 
 function restoredHead(run: unknown, latestMs: number): RunHead {
-  const it = checkObject(run, 'part.run');
+  const given = checkObject(run, 'part.run');
   return {
-    tenantId: checkId(it.tenantId, 'tenantId'),
-    runId: checkId(it.runId, 'runId'),
-    projectId: checkId(it.projectId, 'projectId'),
-    environmentId: checkId(it.environmentId, 'environmentId'),
-    planId: checkId(it.planId, 'planId'),
-    planVersion: checkId(it.planVersion, 'planVersion'),
-    status: it.status === null ? null : checkOneOf(it.status, 'status', RUN_STATUSES),
-    seq: checkInteger(it.lastEventSeq, 'lastEventSeq', 1),
-    link: checkDigest(it.head, 'head'),
-    createdAt: checkPast(it.createdAt, 'createdAt', latestMs),
-    updatedAt: checkPast(it.updatedAt, 'updatedAt', latestMs),
-    labels: checkLabels(it.labels, 'labels'),
-    parentRunId: checkOptionalId(it.parentRunId, 'parentRunId'),
-    life: it.life === undefined ? 1 : checkLife(it.life),
-    rewrites: it.rewrites === undefined ? 0 : checkInteger(it.rewrites, 'rewrites', 0, MAX_REWRITES),
+    tenantId: checkId(given.tenantId, 'tenantId'),
+    runId: checkId(given.runId, 'runId'),
+    projectId: checkId(given.projectId, 'projectId'),
+    environmentId: checkId(given.environmentId, 'environmentId'),
+    planId: checkId(given.planId, 'planId'),
+    planVersion: checkId(given.planVersion, 'planVersion'),
+    status: given.status === null ? null : checkOneOf(given.status, 'status', RUN_STATUSES),
+    seq: checkInteger(given.lastEventSeq, 'lastEventSeq', 1),
+    link: checkDigest(given.head, 'head'),
+    createdAt: checkPast(given.createdAt, 'createdAt', latestMs),
+    updatedAt: checkPast(given.updatedAt, 'updatedAt', latestMs),
+    labels: checkLabels(given.labels, 'labels'),
+    parentRunId: checkOptionalId(given.parentRunId, 'parentRunId'),
+    life: given.life === undefined ? 1 : checkLife(given.life),
+    rewrites: given.rewrites === undefined ? 0 : checkInteger(given.rewrites, 'rewrites', 0, MAX_REWRITES),
   };
 }
 
 function restoredEvent(event: unknown, run: RunKey, { latestMs, payload }: Checks): StoredRunEvent {
-  const it = checkObject(event, 'event');
-  const idempotencyKey = checkId(it.idempotencyKey, 'idempotencyKey');
-  const { leaf: _, ...fields } = checkedFields(presentFields(it));
+  const given = checkObject(event, 'event');
+  const idempotencyKey = checkId(given.idempotencyKey, 'idempotencyKey');
+  const { leaf: _, ...fields } = checkedFields(presentFields(given));
   return {
     ...fields,
-    runSeq: checkInteger(it.runSeq, 'runSeq', 1),
-    persistedAt: checkPast(it.persistedAt, 'persistedAt', latestMs),
+    runSeq: checkInteger(given.runSeq, 'runSeq', 1),
+    persistedAt: checkPast(given.persistedAt, 'persistedAt', latestMs),
     idempotencyKey,
-    extra: restoredExtra(it.extra),
-    payload: payload(it.payload, run, idempotencyKey),
-    commitIndex: checkInteger(it.commitIndex, 'commitIndex', 1),
-    link: checkDigest(it.link, 'link'),
-    ...(it.redaction === undefined ? undefined : { redaction: restoredRedaction(it.redaction, latestMs) }),
-    ...restoredFormat(it.chainFormat),
-    ...laterLife(it.life === undefined ? 1 : checkLife(it.life)),
+    extra: restoredExtra(given.extra),
+    payload: payload(given.payload, run, idempotencyKey),
+    commitIndex: checkInteger(given.commitIndex, 'commitIndex', 1),
+    link: checkDigest(given.link, 'link'),
+    ...(given.redaction === undefined ? undefined : { redaction: restoredRedaction(given.redaction, latestMs) }),
+    ...restoredFormat(given.chainFormat),
+    ...laterLife(given.life === undefined ? 1 : checkLife(given.life)),
   };
 }
 
@@ -114,13 +114,13 @@ function restoredFormat(value: unknown): Pick<StoredRunEvent, 'chainFormat'> {
 }
 
 function restoredRedaction(redaction: unknown, latestMs: number): StoredRedaction {
-  const it = checkObject(redaction, 'redaction');
-  checkDigest(it.payloadHash, 'redaction.payloadHash');
+  const given = checkObject(redaction, 'redaction');
+  checkDigest(given.payloadHash, 'redaction.payloadHash');
   return {
-    payloadHash: it.payloadHash as string,
-    at: checkPast(it.at, 'redaction.at', latestMs),
-    by: checkId(it.by, 'redaction.by'),
-    reason: checkText(it.reason, 'redaction.reason', MAX_REASON_BYTES),
+    payloadHash: given.payloadHash as string,
+    at: checkPast(given.at, 'redaction.at', latestMs),
+    by: checkId(given.by, 'redaction.by'),
+    reason: checkText(given.reason, 'redaction.reason', MAX_REASON_BYTES),
   };
 }
 

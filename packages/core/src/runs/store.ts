@@ -183,7 +183,7 @@ export class Runs implements RunStore {
       const run = await this.#lookup.find(runId, options, call);
       const project = (of: RunKey) =>
         atSeq === null ? this.#snapshots.current(of, call) : this.#snapshots.at(of, atSeq, call);
-      const snapshot = run && (await this.#quarantine.watching(run, call, () => project(run)));
+      const snapshot = run && (await this.#quarantine.recordingDamage(run, call, () => project(run)));
       if (!snapshot || !isOfLife(snapshot.life, life)) throw runNotFound(runId);
       return snapshot;
     });
@@ -196,7 +196,7 @@ export class Runs implements RunStore {
     return this.#context.write(options, write, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       const refresh = (of: RunKey) => this.#snapshots.refresh(of, call, { full });
-      const refreshed = run && (await this.#quarantine.watchingFold(run, call, () => refresh(run)));
+      const refreshed = run && (await this.#quarantine.skippingDamaged(run, call, () => refresh(run)));
       if (!refreshed) throw runNotFound(runId);
       return refreshed;
     });

@@ -38,7 +38,7 @@ it.each([
   expect(upcastV1({ ...V1, eventData }, SCOPE).payload).toEqual(payload);
 });
 
-it('reads attempts as numbers, and refuses others by name', () => {
+it('reads attempts as numbers, and rejects others by name', () => {
   const attempts = { engineAttemptId: '12', logicalAttemptId: 3 };
   expect(upcastV1({ ...V1, ...attempts }, SCOPE)).toMatchObject({ engineAttemptId: 12, logicalAttemptId: 3 });
   for (const field of ['engineAttemptId', 'logicalAttemptId'])

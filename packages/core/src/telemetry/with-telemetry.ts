@@ -127,7 +127,7 @@ class Instruments {
     this.#latency = histogram('append.duration', 'ms', 'How long appends took until they were durable');
     this.#batch = histogram('append.batch_size', '{event}', 'Events per append call');
     this.#duplicates = counter('append.duplicates', 'Events whose key was stored already');
-    this.#conflicts = counter('conflicts', 'Calls refused because something else was written first');
+    this.#conflicts = counter('conflicts', 'Calls rejected because another write came first');
     this.#unknown = counter('outcomes_unknown', 'Writes that may or may not have been stored');
     this.#errors = counter('errors', 'Calls that failed, by method and code');
   }

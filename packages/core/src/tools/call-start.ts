@@ -8,7 +8,7 @@ import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
  * option is invalid.
  */
 export function timeLimitOf(options: CallOptions | undefined, closed: AbortSignal, defaultMs: number): number {
-  if (closed.aborted) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to go on');
+  if (closed.aborted) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to continue');
   const signal = options?.signal;
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw invalidArgument('signal', 'an AbortSignal', signal);

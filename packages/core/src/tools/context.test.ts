@@ -111,7 +111,7 @@ describe('the outcome of a write in parts', () => {
   const lost = new TidemarkError('OUTCOME_UNKNOWN', 'lost');
   const foreign = new Error('socket');
 
-  it('is refused only if nothing was written', () => {
+  it('is rejected only if nothing was written', () => {
     expect(refusalOf([refused], false)).toBe(refused);
     expect(refusalOf([lost, foreign], false)).toBe(lost);
     for (const unknown of [

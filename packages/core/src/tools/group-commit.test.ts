@@ -98,7 +98,7 @@ describe('group commit', () => {
     expect(kept.phase).toBe('begun');
   });
 
-  it('refuses with OVERLOADED when the queue is full, and accepts calls again afterwards (GEN-3)', async () => {
+  it('rejects with OVERLOADED when the queue is full, and accepts calls again afterwards (GEN-3)', async () => {
     const { group, groups, hold } = recording({ maxQueue: 2 });
     const release = hold();
     const first = group.submit('a', {});

@@ -35,7 +35,7 @@ describe('Lanes', () => {
     expect(await slow).toBe('slow1');
   });
 
-  it('rejects only the refused operation, and continues', async () => {
+  it('rejects only the rejected operation, and continues', async () => {
     const { lanes } = recording();
     const outcomes = await Promise.allSettled([lanes.submit('a', -1, {}), lanes.submit('a', 1, {})]);
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);

@@ -17,7 +17,7 @@ export function refusalOf(refusals: readonly unknown[], isPartlyWritten: boolean
   const { message, runId } = known as TidemarkError;
   return new TidemarkError(
     'OUTCOME_UNKNOWN',
-    `Some parts of the write may be stored, and one was refused: ${message}. Retry the same write to find out its outcome`,
+    `Some parts of the write may be stored, and one was rejected: ${message}. Retry the same write to find out its outcome`,
     { cause: known, runId, write },
   );
 }

@@ -216,7 +216,7 @@ class BatchedView implements Interceptor {
   }
 
   #checkOpen(): void {
-    if (this.#isClosed) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to go on');
+    if (this.#isClosed) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to continue');
   }
 
   async #enqueueAppend(event: RunEventInput): Promise<AppendResult> {

@@ -113,7 +113,7 @@ class FailureGuard implements Interceptor {
       const { event, method, runId, traceId, sessionId } = failure;
       const exception = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
       const line = { event, method, run_id: runId, trace_id: traceId, session_id: sessionId, exception };
-      this.#options.logger?.error(line, `${method} failed; the runtime goes on without it`);
+      this.#options.logger?.error(line, `${method} failed; continuing without it`);
       this.#options.onError?.(failure);
     } catch {
       // A failing reporter must not make the call fail.

@@ -241,11 +241,12 @@ export class QuotaGuard implements Interceptor {
 }
 
 function checkQuota(quota: unknown): void {
-  const it = checkObject(quota, 'limits');
+  const given = checkObject(quota, 'limits');
   for (const name of ['eventsPerSecond', 'burst', 'runs', 'bytes'] as const)
-    if (it[name] !== undefined) checkInteger(it[name], `limits.${name}`, name === 'runs' || name === 'bytes' ? 0 : 1);
-  if (it.burst !== undefined && it.eventsPerSecond === undefined)
-    throw invalidArgument('limits.burst', 'given together with eventsPerSecond', it.burst);
+    if (given[name] !== undefined)
+      checkInteger(given[name], `limits.${name}`, name === 'runs' || name === 'bytes' ? 0 : 1);
+  if (given.burst !== undefined && given.eventsPerSecond === undefined)
+    throw invalidArgument('limits.burst', 'given together with eventsPerSecond', given.burst);
 }
 
 export function exceeded(

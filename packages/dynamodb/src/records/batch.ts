@@ -34,7 +34,7 @@ export interface BatchRecords {
 /** The actions of a plan, and the parts that were stored for it. */
 export interface Prepared {
   put: NonNullable<TransactWriteItem['Put']>;
-  places: TransactWriteItem[];
+  indexActions: TransactWriteItem[];
   parts: PartsOf | null;
 }
 
@@ -124,7 +124,7 @@ async function carryOut(
   if (plans.length === 0) return true;
   const bytes = plans.reduce((sum, { write, after }) => sum + (after ? fieldBytes(write.name, after.fields) : 0), 0);
   const prepared = await records.prepare(plans, bytes > MAX_BYTES ? LARGE_FIELDS : MAX_FIELDS_BYTES, call);
-  const actions: TransactWriteItem[] = prepared.flatMap(({ put, places }) => [{ Put: put }, ...places]);
+  const actions: TransactWriteItem[] = prepared.flatMap(({ put, indexActions }) => [{ Put: put }, ...indexActions]);
   for (const at of same) {
     const Key = recordKey(writes[at]!.name);
     actions.push({ ConditionCheck: { TableName: client.table('records'), Key, ...unchanged(found[at]!) } });

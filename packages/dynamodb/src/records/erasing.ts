@@ -53,8 +53,8 @@ export class Eraser {
     const name = { space: 'kv', tenantId, key: item.k!.S! } as const;
     const found = readItem(name, item);
     const TableName = this.#client.table('records');
-    const places = found.isDeleted ? [] : indexKeysToDelete(name, found.fields);
-    const actions = places.map((Key) => ({ Delete: { TableName, Key } }));
+    const indexKeys = found.isDeleted ? [] : indexKeysToDelete(name, found.fields);
+    const actions = indexKeys.map((Key) => ({ Delete: { TableName, Key } }));
     await this.#client.transact(
       [{ Delete: { TableName, Key: keyOfItem(item), ...unchanged(found) } }, ...actions],
       call,

@@ -111,14 +111,19 @@ export function indexKeyActions({ write: { name }, before, after }: Plan, table:
   const next = new Set(after ? indexKeysOf(name.key, after.fields) : []);
   const actions: TransactWriteItem[] = [];
   const expires = after?.expiresAt ?? null;
-  for (const place of next) {
-    if (old.has(place) && expires === before.expiresAt) continue;
-    const item: Item = { ...placeKey(name, place), k: { S: name.key }, a: { S: place }, o: { S: name.tenantId } };
+  for (const indexKey of next) {
+    if (old.has(indexKey) && expires === before.expiresAt) continue;
+    const item: Item = {
+      ...indexEntryKey(name, indexKey),
+      k: { S: name.key },
+      a: { S: indexKey },
+      o: { S: name.tenantId },
+    };
     if (expires !== null) item.e = removableAt(expires);
     actions.push({ Put: { TableName: table, Item: item } });
   }
-  for (const place of old)
-    if (!next.has(place)) actions.push({ Delete: { TableName: table, Key: placeKey(name, place) } });
+  for (const indexKey of old)
+    if (!next.has(indexKey)) actions.push({ Delete: { TableName: table, Key: indexEntryKey(name, indexKey) } });
   return actions;
 }
 
@@ -127,11 +132,11 @@ export function hasIndexKeys({ space, key }: RecordName): boolean {
   return space === 'kv' && jobTypeOf(key) !== null;
 }
 
-function placeKey(name: RecordName, place: string): Item {
-  return keyOf(recordPartition('i', 'kv', name.tenantId), sortKey(joined(name.tenantId, place, name.key)));
+function indexEntryKey(name: RecordName, indexKey: string): Item {
+  return keyOf(recordPartition('i', 'kv', name.tenantId), sortKey(joined(name.tenantId, indexKey, name.key)));
 }
 
 /** Returns the index entries to delete with a record. */
 export function indexKeysToDelete(name: RecordName, fields: Fields): Item[] {
-  return hasIndexKeys(name) ? indexKeysOf(name.key, fields).map((place) => placeKey(name, place)) : [];
+  return hasIndexKeys(name) ? indexKeysOf(name.key, fields).map((indexKey) => indexEntryKey(name, indexKey)) : [];
 }

@@ -65,8 +65,8 @@ export async function* scanIndexItems(
   tenantId: string,
   { from, to, after, limit }: IndexRange,
   call: EngineCall,
-): AsyncGenerator<{ place: string; key: string }[], void, undefined> {
-  const position = after ? sortKey(joined(tenantId, after.place, after.key)) : null;
+): AsyncGenerator<{ indexKey: string; key: string }[], void, undefined> {
+  const position = after ? sortKey(joined(tenantId, after.indexKey, after.key)) : null;
   const range = {
     from: position ?? joined(tenantId, from),
     to: joined(tenantId, to),
@@ -74,6 +74,6 @@ export async function* scanIndexItems(
   };
   for await (const items of readPartition(client, 'records', recordPartition('i', 'kv', tenantId), range, call)) {
     const entries = items.filter(({ s }) => !position?.equals(s!.B!));
-    yield entries.map(({ a, k }) => ({ place: a!.S!, key: k!.S! }));
+    yield entries.map(({ a, k }) => ({ indexKey: a!.S!, key: k!.S! }));
   }
 }

@@ -30,7 +30,7 @@ export function DeleteRecord({ name, tenant, record: current, onClose, onWritten
     action.run(async () => {
       const { swapped, record: left } = await writeRecord(name, body, tenant);
       onWritten(left);
-      if (!swapped && left) throw new TidemarkError('CONFLICT', 'The record has changed meanwhile and was kept');
+      if (!swapped && left) throw new TidemarkError('CONFLICT', 'The record has changed in the meantime and was kept');
       notify('Deleted');
       onClose();
     });

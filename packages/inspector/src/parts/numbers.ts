@@ -6,7 +6,7 @@ export function countText(count: number): string {
   return COUNT.format(count);
 }
 
-/** Formats a count: `1 event`, `2 events`. */
+/** Formats a count with its noun, in the plural unless the count is 1: `1 event`, `2 events`. */
 export function counted(count: number, noun: string): string {
   return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -51,7 +51,7 @@ function coverage({ checkpoint, point }: Answer, report: VerifyReport | null): {
   if (point.lastEventSeq > report.events)
     return {
       tone: 'bad',
-      title: `${name} covers ${counted(point.lastEventSeq, 'event')}, but ${countText(report.events)} are there`,
+      title: `${name} covers ${counted(point.lastEventSeq, 'event')}, but the run has only ${countText(report.events)}`,
     };
   if (point.lastEventSeq < report.events)
     return {

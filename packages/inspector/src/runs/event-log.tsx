@@ -77,7 +77,7 @@ export function EventLog({ run, head, name }: RunTabProps) {
   useShortcuts('Events', [
     { keys: 'j', does: 'next event', run: () => move(1) },
     { keys: 'k', does: 'previous event', run: () => move(-1) },
-    { keys: 'Enter', does: 'open the event beside the list', run: () => open(chosenSeq) },
+    { keys: 'Enter', does: 'open the event next to the list', run: () => open(chosenSeq) },
     { keys: 'Escape', does: 'close the opened events', run: () => setQuery({ open: NONE_OPEN }) },
     { keys: 'G', does: 'go to the end', run: goToEnd },
     { keys: '.', does: 'next failure', run: seekFailure },

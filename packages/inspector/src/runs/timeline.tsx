@@ -61,7 +61,7 @@ export function Timeline({ run, head }: RunTabProps) {
         history={history}
         head={head}
         purpose="every try of each step"
-        meanwhile="Below is the last try of each step, from the state."
+        meanwhile="Below is the last attempt of each step, from the state."
       />
       {attempts.length === 0 ? (
         <Empty icon="clock" title="No step has started yet">

@@ -49,7 +49,7 @@ export const HEADER = {
   keys: 'Tidemark-Keys',
   /** For a record: its expiry. */
   expires: 'Tidemark-Expires',
-  places: 'Tidemark-Places',
+  indexKeys: 'Tidemark-Places',
   /** For a record: set when its body holds request ids. */
   requests: 'Tidemark-Requests',
   /** For a record or a chunk: the checksum of the message. */

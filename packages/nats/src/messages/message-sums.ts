@@ -8,7 +8,7 @@ import { HEADER } from './headers.ts';
 type Headers = Readonly<Record<string, string | undefined>>;
 
 /** The headers that belong to a value, in the order in which they are summed. */
-const COVERED = [HEADER.name, HEADER.expires, HEADER.places, HEADER.requests];
+const COVERED = [HEADER.name, HEADER.expires, HEADER.indexKeys, HEADER.requests];
 
 /** Returns the checksum of a body with its subject and the headers that belong to its value. */
 export function messageSum(subject: string, headers: Headers, body: Uint8Array): string {

@@ -9,7 +9,7 @@ export type RecordEnd = 'delete' | 'expire';
 export interface RecordHead {
   end: RecordEnd | null;
   expiresAt: number | null;
-  places: string[];
+  indexKeys: string[];
   /** Whether the body holds request ids. */
   hasRequests: boolean;
 }
@@ -44,10 +44,10 @@ export function recordHeaders(
   requests: HeldRequests,
   hashed: boolean,
 ): Record<string, string | undefined> {
-  const places = name.space === 'kv' ? indexKeysOf(name.key, fields) : [];
+  const indexKeys = name.space === 'kv' ? indexKeysOf(name.key, fields) : [];
   return {
     [HEADER.expires]: expiresAt === null ? undefined : String(expiresAt),
-    [HEADER.places]: places.length === 0 ? undefined : headerJson(places),
+    [HEADER.indexKeys]: indexKeys.length === 0 ? undefined : headerJson(indexKeys),
     [HEADER.requests]: holdsNone(requests) ? undefined : '1',
     [HEADER.name]: nameHeader(name, hashed),
   };
@@ -68,11 +68,11 @@ function holdsNone({ ids, leftAt }: HeldRequests): boolean {
 }
 
 export function readRecordHead(headers: HeaderValues): RecordHead {
-  const [expires, places] = [headers[HEADER.expires], headers[HEADER.places]];
+  const [expires, indexKeys] = [headers[HEADER.expires], headers[HEADER.indexKeys]];
   return {
     end: (headers[HEADER.end] as RecordEnd | undefined) ?? null,
     expiresAt: expires === undefined ? null : Number(expires),
-    places: places === undefined ? [] : (JSON.parse(places) as string[]),
+    indexKeys: indexKeys === undefined ? [] : (JSON.parse(indexKeys) as string[]),
     hasRequests: headers[HEADER.requests] !== undefined,
   };
 }

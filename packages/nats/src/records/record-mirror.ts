@@ -24,7 +24,7 @@ import { readRecordHead } from './record-messages.ts';
 interface Row {
   revision: number;
   expiresAt: number | null;
-  places: string[];
+  indexKeys: string[];
   hasRequests: boolean;
 }
 
@@ -32,7 +32,7 @@ interface Table {
   rows: Map<string, Row>;
   keys: SortedKeys;
   /** Index entries of jobs, each with its key. */
-  places: SortedKeys;
+  indexKeys: SortedKeys;
 }
 
 /** The delete marker of a record, kept until every mirror is sure to have received it. */
@@ -102,15 +102,15 @@ export class RecordMirror {
   }
 
   /** Returns up to `count` index entries of live jobs, from `from` up to but excluding `to`, or after a given entry. */
-  places(tenantId: string, range: Omit<IndexRange, 'limit'>, count: number): { place: string; key: string }[] {
+  indexKeys(tenantId: string, range: Omit<IndexRange, 'limit'>, count: number): { indexKey: string; key: string }[] {
     const table = this.#tables.get(tableId('kv', tenantId));
-    const start = range.after ? entryOf(range.after.place, range.after.key) : range.from;
-    const found: { place: string; key: string }[] = [];
-    for (const entry of table?.places.from(start) ?? []) {
-      const [place, key] = entry.split('\0') as [string, string];
-      if (compareKeys(place, range.to) >= 0) break;
+    const start = range.after ? entryOf(range.after.indexKey, range.after.key) : range.from;
+    const found: { indexKey: string; key: string }[] = [];
+    for (const entry of table?.indexKeys.from(start) ?? []) {
+      const [indexKey, key] = entry.split('\0') as [string, string];
+      if (compareKeys(indexKey, range.to) >= 0) break;
       if ((range.after && entry === start) || !this.#isLive(table!, key)) continue;
-      found.push({ place, key });
+      found.push({ indexKey, key });
       if (found.length === count) break;
     }
     return found;
@@ -165,19 +165,19 @@ export class RecordMirror {
   #take({ subject, seq, headers }: StoredMessage): void {
     const { space, tenantId, name: key } = nameOfSubject(this.#messages.subject, subject, headers[HEADER.name]);
     const id = tableId(space as RecordSpace, tenantId);
-    const table = this.#tables.get(id) ?? { rows: new Map(), keys: new SortedKeys(), places: new SortedKeys() };
+    const table = this.#tables.get(id) ?? { rows: new Map(), keys: new SortedKeys(), indexKeys: new SortedKeys() };
     this.#tables.set(id, table);
     this.#drop(id, table, key);
-    const { end, expiresAt, places, hasRequests } = readRecordHead(headers);
+    const { end, expiresAt, indexKeys, hasRequests } = readRecordHead(headers);
     if (end !== null) {
       table.keys.delete(key);
       if (table.rows.size === 0) this.#tables.delete(id);
       this.#markers.push({ name: { space: space as RecordSpace, tenantId, key }, subject, seq, at: Date.now() });
       return;
     }
-    table.rows.set(key, { revision: seq, expiresAt, places, hasRequests });
+    table.rows.set(key, { revision: seq, expiresAt, indexKeys, hasRequests });
     table.keys.add(key);
-    for (const place of places) table.places.add(entryOf(place, key));
+    for (const indexKey of indexKeys) table.indexKeys.add(entryOf(indexKey, key));
     if (expiresAt !== null) this.#expiries.add(expiryOf(expiresAt, id, key));
   }
 
@@ -185,7 +185,7 @@ export class RecordMirror {
     const row = table.rows.get(key);
     if (!row) return;
     table.rows.delete(key);
-    for (const place of row.places) table.places.delete(entryOf(place, key));
+    for (const indexKey of row.indexKeys) table.indexKeys.delete(entryOf(indexKey, key));
     if (row.expiresAt !== null) this.#expiries.delete(expiryOf(row.expiresAt, id, key));
   }
 
@@ -201,8 +201,8 @@ function tableId(space: RecordSpace, tenantId: string): string {
   return `${space}\0${tenantId}`;
 }
 
-function entryOf(place: string, key: string): string {
-  return `${place}\0${key}`;
+function entryOf(indexKey: string, key: string): string {
+  return `${indexKey}\0${key}`;
 }
 
 function expiryOf(expiresAt: number, table: string, key: string): string {

@@ -1,6 +1,6 @@
 /**
- * Copies the rows of a tenant from one server to another. Both are compared by key and hash, so a copy that was
- * interrupted goes on where it was, and a copy that changes nothing has shown that both are equal.
+ * Copies the rows of a tenant from one server to another. Both are compared by key and hash, so an interrupted copy
+ * continues where it stopped, and a copy that changes nothing proves that both are equal.
  */
 import { inParts } from '@tidemark/core/engine';
 import { isUniqueViolation } from '../errors.ts';
@@ -71,7 +71,7 @@ export async function copyTables(passage: Passage, tables: ReadonlyMap<string, T
       changed += await copyTable(passage, table);
     } catch (error) {
       if (!isUniqueViolation((error as Error).cause ?? error)) throw error;
-      // A row was removed and stored again under another key, and the copy of the old one is in the way.
+      // A row was removed and stored again under another key, and the copy of the old row conflicts with it.
       await eraseTable(passage.to, passage, 'incoming', table);
       changed += await copyTable(passage, table);
     }
@@ -251,7 +251,7 @@ async function eraseTable(
   }
 }
 
-/** Removes everything that a server has of a tenant. */
+/** Removes all data of a tenant from a server. */
 export async function eraseRows(
   server: PlacedServer,
   mover: MoverId,

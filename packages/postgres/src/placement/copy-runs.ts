@@ -74,7 +74,7 @@ function readStates(
   );
 }
 
-/** Divides runs so that the events of each part are about as many as one statement carries. */
+/** Divides runs into parts whose events fit into one statement. */
 function* byEvents(
   changed: readonly [RunState, RunState | undefined][],
 ): Generator<[RunState, RunState | undefined][]> {
@@ -154,7 +154,7 @@ function texts(table: TenantTable, passage: Passage): string {
     .join(', ');
 }
 
-/** Whether the events of a copy are the first ones of the run as it is now. */
+/** Whether the events of a copy are the first ones of the current run. */
 function continues(now: RunState, copy: RunState | undefined): boolean {
   if (!copy) return true;
   return !now.is_removed && !copy.is_removed && now.life === copy.life && now.rewrites === copy.rewrites;

@@ -178,7 +178,7 @@ export class Directory {
     return (await this.#query<MoveRow>(open)).map(moveOf);
   }
 
-  /** Runs a change of the directory in a transaction of its own, after all changes before it. */
+  /** Runs a change of the directory in a separate transaction, after all earlier changes. */
   change<T>(work: (client: pg.PoolClient, version: number) => Promise<T>): Promise<T> {
     return inTransaction(this.#pool, BEGIN_SYNCED, async (client) => {
       const [next] = await this.run<{ version: number }>(client, NEXT_VERSION);

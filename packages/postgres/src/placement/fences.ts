@@ -1,4 +1,4 @@
-/** The fence of a tenant on one server: what keeps every writer out but the mover. See the migration 1004. */
+/** The fence of a tenant on one server, which keeps out every writer except the mover. See the migration 1004. */
 import { TidemarkError } from '@tidemark/core';
 import type pg from 'pg';
 import { translateRead } from '../errors.ts';
@@ -6,7 +6,7 @@ import { cursorOf } from './origins.ts';
 import type { PlacedServer } from './servers.ts';
 import { BEGIN_SYNCED, inTransaction } from './transaction.ts';
 
-/** The mover of a tenant: the number of the move, and who carries it out now. */
+/** The mover of a tenant: the number of the move, and the process that currently performs it. */
 export interface MoverId {
   tenant: string;
   no: number;
@@ -39,7 +39,10 @@ export function moverTransaction<T>(
   });
 }
 
-/** Changes a fence alone: no writer that was admitted before is still at work. Returns the changed row, if any. */
+/**
+ * Changes a fence with exclusive access: no writer that was admitted earlier is still active. Returns the changed row,
+ * if any.
+ */
 function changeFence(
   server: PlacedServer,
   tenant: string,
@@ -100,7 +103,7 @@ export async function thaw(server: PlacedServer, { tenant, no }: Pick<MoverId, '
   await changeFence(server, tenant, sql, [no]);
 }
 
-/** Commits a move: from then on this server refuses the tenant. Returns false if the freeze has ended. */
+/** Commits a move: from then on this server rejects writes of the tenant. Returns false if the freeze has ended. */
 export async function decide(
   server: PlacedServer,
   { tenant, no, mover }: MoverId,
@@ -111,7 +114,7 @@ export async function decide(
   return (await changeFence(server, tenant, sql, [no, mover, fromEnd, toStart])) !== null;
 }
 
-/** Admits the writers of a tenant that has arrived, or refuses them for good after an undone move. */
+/** Admits the writers of a tenant that has arrived, or rejects them permanently after an undone move. */
 export async function endReceiving(
   server: PlacedServer,
   { tenant, no }: Pick<MoverId, 'tenant' | 'no'>,

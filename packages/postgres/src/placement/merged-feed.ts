@@ -36,7 +36,7 @@ export class MergedFeed {
     for (let tries = 1; ; tries++) {
       const mark = await this.#routes.placements.mark();
       const entries = await this.#page(new Map(start), limit, call, notices);
-      // A tenant that was switched meanwhile may have been read on neither server, or too early on the new one.
+      // A tenant that was switched in the meantime may have been read on neither server, or too early on the new one.
       if (await this.#routes.placements.unchanged(mark, performance.now())) return entries;
       if (tries === MAX_TRIES) return [];
     }
@@ -70,7 +70,7 @@ export class MergedFeed {
         }
         if (!isEnd) more.push(member);
       }
-      // A server that was read to its end may have been what another one waited for.
+      // Another server may have waited for one that has now been read to its end.
       const waiting = open.filter((member) => barriers.get(member) !== null && !more.includes(member));
       open = isBeyond ? [...more, ...waiting] : more;
     }
@@ -99,8 +99,9 @@ export class MergedFeed {
     const allowed = page.entries.filter(({ cursor }) => comparePositions(positionOf(cursor), barrier) < 0);
     const isWithin = page.readTo === null || comparePositions(positionOf(page.readTo), barrier) <= 0;
     if (allowed.length === page.entries.length && isWithin) return page;
-    // Not beyond the barrier, even if nothing follows it here: another server may wait for this one to have passed it.
-    // And up to it, even if something follows: two servers might otherwise wait for one another forever.
+    // Read up to the barrier and not beyond it. Not beyond it, even if nothing follows here: another server may wait
+    // for this one to pass it. Up to it, even if something follows: otherwise two servers might wait for each other
+    // forever.
     return { entries: allowed, isEnd: true, readTo: endReached(ahead, barrier, allowed) };
   }
 
@@ -128,7 +129,7 @@ export class MergedFeed {
     for (const entry of pages.flat())
       if (!found.has(entry.cursor)) found.set(entry.cursor, { entry, position: positionOf(entry.cursor) });
     const sorted = [...found.values()].sort((a, b) => comparePositions(a.position, b.position));
-    // A full page says nothing about what follows its last entry, and no copy beyond the horizon was read.
+    // A full page does not show what follows its last entry, and no copy beyond the horizon was read.
     const ends = pages.filter((page) => page.length === limit).map((page) => positionOf(page.at(-1)!.cursor));
     const isWithin = ({ position }: { position: FeedPosition }) =>
       comparePositions(position, horizon) < 0 && ends.every((end) => comparePositions(position, end) <= 0);

@@ -1,7 +1,7 @@
 /**
  * Moves a tenant to another server while others write: copies it, freezes it, copies what has changed since, and
- * switches. The old server's fence is where a move is decided. Before, it can be undone; afterwards, every process that
- * meets the fence completes it. Only one process at a time carries a move out; another can take over when its lease
+ * switches. A move is decided by the old server's fence. Before that it can be undone; afterwards, every process that
+ * encounters the fence completes it. Only one process at a time performs a move; another can take over when its lease
  * has ended.
  */
 import { randomUUID } from 'node:crypto';
@@ -21,7 +21,7 @@ const DEFAULT_PAUSE_MS = 5_000;
 const DEFAULT_KEPT_MS = 5_000;
 const MAX_COPIES = 10;
 const MAX_FREEZES = 5;
-/** A copy that changed so little is followed by the freeze. */
+/** A copy that changed at most this many rows is followed by the freeze. */
 const FEW_CHANGES = 500;
 /** Leases end by the clock of each process, which may run a little slower. */
 const LEASE_MARGIN_MS = 50;
@@ -90,7 +90,7 @@ export class Mover {
     this.#progress('verifying');
     await this.#verify();
     await setPhase(this.#directory, this.#passage, 'switching', ['copying', 'switching']);
-    // No process holds a lease any more that was given before the phase.
+    // No process still holds a lease from before the phase.
     await sleep(LEASE_MS + LEASE_MARGIN_MS, this.#options.signal);
     for (let freezes = 1; ; freezes++) {
       // Changes made during the last copy are copied before the pause.
@@ -121,7 +121,7 @@ export class Mover {
       if (isDecided) await complete(this.#servers, this.#directory, this.#move.no);
       return isDecided;
     } finally {
-      // A lost reply: the fence says whether the move is decided, and a thaw changes only a frozen one.
+      // The reply was lost. The fence shows whether the move is decided, and a thaw changes only a frozen fence.
       if (!isDecided) await thaw(from, this.#passage).catch(() => {});
       this.#report.pausedMs += performance.now() - began;
     }
@@ -137,7 +137,7 @@ export class Mover {
     return runs.length + events + rows;
   }
 
-  /** Verifies the chain of every copied run. A run that is damaged on the old server too is copied as it is. */
+  /** Verifies the chain of every copied run. A run that is also damaged on the old server is copied unchanged. */
   async #verify(): Promise<void> {
     const { from, to, tenant } = this.#passage;
     const call = { timeoutMs: 600_000, signal: this.#options.signal };
@@ -187,7 +187,7 @@ export class Mover {
   }
 }
 
-/** The right to carry a move out, renewed while the process does. */
+/** The right to perform a move, renewed while the process performs it. */
 export class MoverLease {
   readonly mover: string;
   readonly #timer: NodeJS.Timeout;
@@ -324,7 +324,7 @@ const SEQUENCES = 'SELECT sequencename AS name, last_value AS last FROM pg_seque
 const OWN_SEQUENCES = ['run_releases', 'tenant_moves_no_seq'];
 const SEQUENCE_MARGIN = 100_000;
 
-/** Makes the new server issue higher numbers than the old one has: revisions and orders of arrival go on. */
+/** Makes the new server issue higher numbers than the old one has, so that revisions and orders of arrival continue. */
 async function raiseSequences(from: PlacedServer, to: PlacedServer): Promise<void> {
   const read = async ({ pool, dialect }: PlacedServer) => {
     const { rows } = await pool.query(SEQUENCES, [dialect.schema]);
@@ -334,7 +334,7 @@ async function raiseSequences(from: PlacedServer, to: PlacedServer): Promise<voi
   for (const [name, last] of old) {
     if (OWN_SEQUENCES.includes(name) || last <= (now.get(name) ?? 0)) continue;
     const enough = last + SEQUENCE_MARGIN;
-    // Looks again in the statement itself: after a stall, the new server may have issued higher numbers.
+    // Checks again in the statement itself: after a stall, the new server may have issued higher numbers.
     await to.pool.query(
       to.dialect.script(`SELECT setval('@${name}', ${enough}) FROM @${name} WHERE last_value < ${enough}`),
     );

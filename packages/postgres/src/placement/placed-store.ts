@@ -35,7 +35,7 @@ const ADOPTION_LIMIT_MS = 60_000;
 
 /** How long a statement of a mover may take. */
 const MOVER_LIMIT_MS = 600_000;
-/** One statement reads while another writes, and fences are changed beside them. */
+/** One statement reads while another writes, and fences are changed at the same time. */
 const MOVER_CONNECTIONS = 3;
 
 export async function placedStore(
@@ -131,7 +131,7 @@ async function openForMover(servers: readonly PlacedServer[], options: PostgresO
   }
 }
 
-/** Refuses a server that is configured under another server's name, or belongs to another store. */
+/** Throws if a server is configured under another server's name, or belongs to another store. */
 async function checkIdentity(
   { pool, dialect }: OpenServer,
   name: string,

@@ -40,7 +40,7 @@ export interface TenantPlacement {
    */
   place(tenantId: string, server: string): Promise<void>;
   /**
-   * Moves a tenant to another server while others read and write. Its writers fail with `UNAVAILABLE` and
+   * Moves a tenant to another server while it is read and written. Its writers fail with `UNAVAILABLE` and
    * `retryAfterMs` for a moment. Every copied run and row is verified before the tenant is switched.
    *
    * Continues a move to the same server that was interrupted.
@@ -63,7 +63,9 @@ export interface MoveOptions {
   signal?: AbortSignal;
   /** Called after each step. */
   onProgress?: (progress: MoveProgress) => void;
-  /** The longest time for which writers of the tenant are refused at once, in milliseconds. Default 5 000. */
+  /**
+   * The longest time for which writes of the tenant are rejected without interruption, in milliseconds. Default 5 000.
+   */
   maxPauseMs?: number;
   /**
    * How long the copy on the old server is kept after the switch, in milliseconds, for watches that compare. Default
@@ -88,7 +90,7 @@ export interface MoveReport {
   events: number;
   rows: number;
   runs: number;
-  /** How long writers of the tenant were refused, in milliseconds. */
+  /** How long writes of the tenant were rejected, in milliseconds. */
   pausedMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The placements as one process knows them. Data from the directory is valid for a short lease: a mover waits for
- * as long before it switches a tenant. While a tenant is being switched there is no lease for it, and every answer of
+ * as long before it switches a tenant. While a tenant is being switched there is no lease for it, and every result from
  * its server is confirmed with the directory afterwards.
  */
 import { LruMap } from '@tidemark/core/engine';
@@ -37,7 +37,7 @@ export class Placements {
     return this.#holds() ? this.#homes.peek(tenantId) : undefined;
   }
 
-  /** Whether it is known without asking that a tenant is still at home there. */
+  /** Whether it is known without a query that a tenant is still on that server. */
   holdsFor(tenantId: string, home: Home): boolean {
     return this.#homes.peek(tenantId) === home && !this.#switching.has(tenantId) && this.#holds();
   }
@@ -52,12 +52,12 @@ export class Placements {
       (await this.directory.homesOf([tenantId])).get(tenantId) ??
       (toWrite ? await this.directory.place(tenantId, this.#choose(tenantId)) : undefined);
     if (!stored) return { server: this.#choose(tenantId), version: 0 };
-    // With news meanwhile, which are kept of known tenants only, this may be outdated already.
+    // Changes that were read in the meantime are kept for known tenants only, so this may already be outdated.
     if (this.#version === before) this.#homes.set(tenantId, stored);
     return stored;
   }
 
-  /** Whether a tenant was still at home there when a call ended, on the clock of `performance.now()`. */
+  /** Whether a tenant was still on that server when a call ended, by the clock of `performance.now()`. */
   async wasHome(tenantId: string, home: Home, endedAt: number): Promise<boolean> {
     if (home.version === 0) return !(await this.directory.homesOf([tenantId])).has(tenantId);
     for (;;) {
@@ -69,7 +69,7 @@ export class Placements {
     }
   }
 
-  /** Returns a mark of what is known now, for `unchanged`. */
+  /** Returns a mark of the current state, for `unchanged`. */
   async mark(): Promise<number> {
     if (!this.#holds()) await this.refresh();
     return this.#version;

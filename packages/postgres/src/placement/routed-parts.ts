@@ -75,7 +75,7 @@ export function routedAgents(routes: Routes): AgentEngine {
 
 export function routedArtifacts(routes: Routes): ArtifactEngine {
   const own: Partial<ArtifactEngine> = {
-    // A source can be read only once, so staging is not tried again; nothing refers to what was staged.
+    // A source can be read only once, so staging is not retried; nothing refers to the staged bytes.
     stage: async (tenantId, source, call) => {
       const { server } = await routes.placements.homeOf(tenantId, true);
       return routes.member(server).engine.artifacts.stage(tenantId, source, call);
@@ -98,7 +98,7 @@ export function routedArtifacts(routes: Routes): ArtifactEngine {
     },
   };
   const writes = ['touchRef', 'deleteRef', 'eraseRefs'];
-  // Chunks in PostgreSQL have no URL of their own.
+  // Chunks in PostgreSQL have no URL.
   const all = { ...own, downloadUrl: undefined } as Partial<ArtifactEngine>;
   return routed(routes, (ordinal) => routes.member(ordinal).engine.artifacts, writes, all);
 }

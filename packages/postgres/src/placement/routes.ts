@@ -1,6 +1,6 @@
 /**
- * Sends the calls of a tenant to the server it is on, and confirms afterwards that it still was. A call that met a
- * tenant on its way is made again at the new server: a write carries the keys that make that safe.
+ * Sends the calls of a tenant to its server, and confirms afterwards that the tenant was still there. A call during a
+ * move is retried on the new server; the keys in a write make that safe.
  */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import { type Engine, type EngineCall, firstAfter } from '@tidemark/core/engine';
@@ -82,7 +82,7 @@ export class Routes {
     );
   }
 
-  /** Runs a call until an answer is confirmed. `ended` is the first attempt, if there was one. */
+  /** Runs a call until its result is confirmed. `ended` is the first attempt, if there was one. */
   async #runCarefully<T>(
     tenantId: string,
     isWrite: boolean,
@@ -113,7 +113,7 @@ export class Routes {
     }
   }
 
-  /** Whether the fence of a server refused a write, and the tenant is, or will soon be, on another server. */
+  /** Whether the fence of a server rejected a write, and the tenant is, or will soon be, on another server. */
   async isAway(error: unknown, tenantId: string, home: Home): Promise<boolean> {
     const fence = fenceOf(error);
     if (!fence) return false;
@@ -131,7 +131,7 @@ export class Routes {
       return await this.placements.wasHome(tenantId, home, performance.now());
     } catch (error) {
       if (!isWrite || !isTidemarkError(error)) throw error;
-      // The answer of the server may be that of a tenant that has left, or the write may be stored.
+      // The result may be that of a tenant that has left the server, or the write may be stored.
       throw new TidemarkError(
         'OUTCOME_UNKNOWN',
         `The directory cannot be asked whether the tenant is still on its server (${error.message}); retry the write`,
@@ -150,7 +150,7 @@ export class Routes {
     if (!(await this.placements.wasHome(tenantId, home, performance.now()))) throw onItsWay(tenantId);
   }
 
-  /** Asks all servers, and asks again if a tenant was switched in the meantime. */
+  /** Queries all servers, and again if a tenant was switched in the meantime. */
   async settled<T>(work: (views: readonly MemberView[]) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       const mark = await this.placements.mark();
@@ -182,7 +182,7 @@ export class Routes {
     });
   }
 
-  /** Asks one server for a view's tenant, or all. */
+  /** Queries the server of a view's tenant, or all servers. */
   async sum(tenantId: string | null, call: EngineCall, ask: (member: Member) => Promise<number>): Promise<number> {
     if (tenantId !== null) return this.write(tenantId, call, ask);
     const counts = await Promise.all(this.members.map(ask));

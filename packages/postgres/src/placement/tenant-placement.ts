@@ -9,7 +9,7 @@ import type { PlacedServer } from './servers.ts';
 
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
-/** Servers for a mover, with connections of their own. */
+/** Servers for a mover, with separate connections. */
 export interface MoverServers {
   servers: ReadonlyMap<number, PlacedServer>;
   close(): Promise<void>;

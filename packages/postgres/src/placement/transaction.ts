@@ -4,7 +4,7 @@ import { translateRead } from '../errors.ts';
 
 export const BEGIN_SYNCED = 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on';
 
-/** Runs `work` between `begin` and a commit. Errors are those of a read: every such transaction can be made again. */
+/** Runs `work` between `begin` and a commit. Errors are those of a read: every such transaction can be retried. */
 export async function inTransaction<T>(
   pool: pg.Pool,
   begin: string,

@@ -1,6 +1,6 @@
 /**
- * Watches records across moves. When the tenant has left its server, the watch goes on at the new one. Changes that
- * were made there in between are found by comparing with the old copy, which its mover keeps for a while.
+ * Watches records across moves. When the tenant has left its server, the watch continues on the new one. Changes that
+ * were made there in the meantime are found by comparing with the old copy, which its mover keeps for a while.
  */
 import { TidemarkError } from '@tidemark/core';
 import { type RecordChange, type RecordSpace, type ScannedRecord, sleep } from '@tidemark/core/engine';
@@ -8,7 +8,7 @@ import type { Home } from './directory.ts';
 import { LEASE_MS } from './placements.ts';
 import type { Member, Routes } from './routes.ts';
 
-/** How often a watch looks whether its tenant has left. The old copy is kept for several times as long. */
+/** How often a watch checks whether its tenant has left. The old copy is kept for several times as long. */
 const LOOK_EVERY_MS = LEASE_MS;
 const COMPARED_AT_ONCE = 200;
 const COMPARE_LIMIT_MS = 5_000;
@@ -83,7 +83,7 @@ function watchAt(routes: Routes, home: Home, { space, tenantId, prefix }: Watche
   };
 }
 
-/** Ends a watch once its tenant is at home elsewhere. */
+/** Ends a watch once its tenant is on another server. */
 async function lookForMoves(
   routes: Routes,
   tenantId: string,
@@ -108,10 +108,13 @@ function isKept(routes: Routes, tenantId: string): boolean {
 }
 
 function tooLate(tenantId: string): TidemarkError {
-  return new TidemarkError('UNAVAILABLE', `Tenant ${tenantId} was moved, and its old copy is gone; watch again`);
+  return new TidemarkError(
+    'UNAVAILABLE',
+    `Tenant ${tenantId} was moved, and its old copy has been removed; watch again`,
+  );
 }
 
-/** Yields what was changed on the new server before its watch began, by comparing it with the old copy. */
+/** Yields the changes made on the new server before its watch began, by comparing it with the old copy. */
 async function* missedChanges(
   from: Member,
   to: Member,

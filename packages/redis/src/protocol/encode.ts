@@ -1,12 +1,12 @@
 /**
  * Encodes commands in RESP. A command is kept as text whose characters are its bytes: joining text and writing it in one
- * piece costs less than writing buffers. Only large values stay buffers of their own.
+ * piece costs less than writing buffers. Only large values stay separate buffers.
  */
 
 export type Argument = string | Buffer;
 
-/** Values up to this size become text. Copying larger ones would cost more than a write of their own. */
-const LARGEST_COPIED = 4_096;
+/** Values up to this size become text. Copying larger ones would cost more than a separate write. */
+const MAX_COPIED_BYTES = 4_096;
 
 /** The headers of short arguments. */
 const HEADERS = Array.from({ length: 512 }, (_, length) => `$${length}\r\n`);
@@ -38,7 +38,7 @@ export class Encoded {
   add(argument: Argument): this {
     if (typeof argument === 'string') return this.addReady(encodeText(argument));
     const { length } = argument;
-    if (length <= LARGEST_COPIED) return this.addReady(encodeBytes(argument.toString('latin1')));
+    if (length <= MAX_COPIED_BYTES) return this.addReady(encodeBytes(argument.toString('latin1')));
     this.count++;
     this.bytes += length;
     this.#pieces ??= [];

@@ -50,7 +50,7 @@ function divide(bytes: Buffer, sizes: readonly number[]): Buffer[] {
 }
 
 describe('replies', () => {
-  it('are decoded whatever the chunks are', () => {
+  it('are decoded for any division into chunks', () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 8 });
     fc.assert(
       fc.property(fc.array(anyReply, { maxLength: 6 }), sizes, (replies, sizes) => {
@@ -61,7 +61,7 @@ describe('replies', () => {
     );
   });
 
-  it('are decoded at every place where one chunk may end and the next begin', () => {
+  it('are decoded at every position where one chunk may end and the next begin', () => {
     const replies = [[Buffer.from('a\r\nb'), null, [-12, new ReplyError('OOM no room')], []], 'OK', Buffer.alloc(0), 7];
     const bytes = Buffer.concat(replies.map(encode));
     for (let cut = 0; cut <= bytes.length; cut++)

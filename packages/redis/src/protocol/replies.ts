@@ -30,7 +30,7 @@ interface OpenList {
   filled: number;
 }
 
-/** The bytes are not RESP, so nothing can be said about later replies on the connection. */
+/** The bytes are not RESP, so later replies on the connection cannot be decoded either. */
 export class ProtocolError extends Error {}
 
 export class ReplyDecoder {

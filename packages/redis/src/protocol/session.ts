@@ -1,5 +1,5 @@
 /**
- * One socket to a server, from its login to its end. Commands that are given in one turn of the event loop are written
+ * One socket to a server, from its login to its end. Commands that are sent in one turn of the event loop are written
  * together, and their replies arrive in the same order. No command is ever sent twice.
  */
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -25,7 +25,7 @@ export interface Asker {
 
 /** How long a connection may be idle before the system checks whether the other side is still there. */
 const KEEP_ALIVE_AFTER_MS = 30_000;
-/** How many answered places the queue may have in front before it is shortened. */
+/** The maximum number of answered commands at the front of the queue before it is shortened. */
 const MAX_ANSWERED = 1_024;
 
 export interface SessionEvents {
@@ -40,7 +40,7 @@ export class Session {
   readonly #socket: Socket;
   readonly #events: SessionEvents;
   readonly #decoder = new ReplyDecoder((reply) => this.#onReply(reply));
-  /** Who waits for replies, in order. Those before `#first` have theirs. */
+  /** The handlers of replies, in order. Those before `#first` have been called. */
   #askers: (Asker | undefined)[] = [];
   #first = 0;
   /** The number of commands in `#unsent`, the last ones that wait. */

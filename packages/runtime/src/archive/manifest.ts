@@ -42,7 +42,7 @@ export async function readManifest(target: ArchiveTarget, name: string): Promise
   } catch {
     // Reported below.
   }
-  throw corrupt(`${name} is no manifest`);
+  throw corrupt(`${name} is not a manifest`);
 }
 
 function textOf(manifest: Manifest): string {

@@ -106,11 +106,11 @@ export interface CheckpointCheck {
 export function createCheckpointer({ store, key, ...at }: CheckpointerOptions): Checkpointer {
   const privateKey = privateKeyOf(key);
   const publicKey = createPublicKey(privateKey);
-  const place = placeOf(at);
-  return { checkpoint: (options) => writeCheckpoint(store, place, privateKey, publicKey, options) };
+  const target = checkpointTargetOf(at);
+  return { checkpoint: (options) => writeCheckpoint(store, target, privateKey, publicKey, options) };
 }
 
-export function placeOf({ file, run }: CheckpointsAt): CheckpointTarget {
+export function checkpointTargetOf({ file, run }: CheckpointsAt): CheckpointTarget {
   if ((file === undefined) === (run === undefined))
     throw invalidArgument('file', 'given, or `run`, and not both', file);
   return run === undefined ? new CheckpointFile(file!) : new CheckpointsInRun(run);
@@ -118,12 +118,12 @@ export function placeOf({ file, run }: CheckpointsAt): CheckpointTarget {
 
 async function writeCheckpoint(
   store: Store,
-  place: CheckpointTarget,
+  target: CheckpointTarget,
   privateKey: KeyObject,
   publicKey: KeyObject,
   options: CallOptions | undefined,
 ): Promise<CheckpointReport> {
-  const log = await place.read(publicKey);
+  const log = await target.read(publicKey);
   const next = new Map(log.current);
   const damaged: CheckpointReport['damaged'] = [];
   for await (const tenantId of tenantsOf(store)) {
@@ -158,7 +158,7 @@ async function writeCheckpoint(
     },
     privateKey,
   );
-  await place.append(checkpoint, changed, publicKey);
+  await target.append(checkpoint, changed, publicKey);
   return { ...checkpoint, changed: changed.length, damaged };
 }
 
@@ -207,9 +207,9 @@ export async function verifyCheckpoints(
   { store, publicKey, ...at }: VerifyCheckpointsOptions,
   options?: CallOptions,
 ): Promise<CheckpointCheck> {
-  const place = placeOf(at);
-  const { last, points } = await place.read(publicKeyOf(publicKey));
-  if (last === null) throw new TidemarkError('NOT_FOUND', `${place.name} has no checkpoint to compare with`);
+  const target = checkpointTargetOf(at);
+  const { last, points } = await target.read(publicKeyOf(publicKey));
+  if (last === null) throw new TidemarkError('NOT_FOUND', `${target.name} has no checkpoint to compare with`);
   const check: CheckpointCheck = { ok: true, last, runs: 0, removed: 0, problems: [] };
   const unknown: RunPoint[] = [];
   for (const recorded of points.values()) {

@@ -17,11 +17,11 @@ export class CheckpointLog {
   readonly #tree = new PointTree();
   /** The `previous` of each checkpoint, in order. */
   readonly #previous: (string | null)[] = [];
-  readonly #place: string;
+  readonly #name: string;
 
-  /** @param place names the file or run in errors */
-  constructor(place: string) {
-    this.#place = place;
+  /** @param name names the file or run in errors */
+  constructor(name: string) {
+    this.#name = name;
   }
 
   /**
@@ -60,7 +60,7 @@ export class CheckpointLog {
   }
 
   damaged(problem: string): TidemarkError {
-    return new TidemarkError('CORRUPT_VALUE', `${this.#place} cannot be used: ${problem}`);
+    return new TidemarkError('CORRUPT_VALUE', `${this.#name} cannot be used: ${problem}`);
   }
 }
 
@@ -76,6 +76,6 @@ export interface CheckpointTarget {
   append(checkpoint: Checkpoint, changed: readonly RunPoint[], key: KeyObject): Promise<void>;
 }
 
-export function overtaken(place: string, { number }: Checkpoint): TidemarkError {
-  return new TidemarkError('CONFLICT', `${place} got checkpoint ${number} from another program; try again`);
+export function overtaken(name: string, { number }: Checkpoint): TidemarkError {
+  return new TidemarkError('CONFLICT', `${name} got checkpoint ${number} from another program; try again`);
 }

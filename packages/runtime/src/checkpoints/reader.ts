@@ -1,5 +1,5 @@
 /** Reads the last checkpoint of a file or a run, and the state of single runs in it (RUN-23). */
-import { type CheckpointsAt, placeOf } from './checkpointer.ts';
+import { type CheckpointsAt, checkpointTargetOf } from './checkpointer.ts';
 import { type Checkpoint, type CheckpointKey, publicKeyOf, type RunPoint } from './format.ts';
 import { type CheckpointLog, pointKey } from './log.ts';
 
@@ -40,13 +40,13 @@ export interface CheckpointReader {
  */
 export function createCheckpointReader({ publicKey, ...at }: CheckpointReaderOptions): CheckpointReader {
   const key = publicKeyOf(publicKey);
-  const place = placeOf(at);
+  const target = checkpointTargetOf(at);
   let known: { version: string; log: CheckpointLog } | null = null;
   let reading: Promise<CheckpointLog> | null = null;
   const load = async () => {
     // Read this before the checkpoints: if another checkpoint is written in between, the next call reads them again.
-    const version = await place.version();
-    if (known?.version !== version) known = { version, log: await place.read(key) };
+    const version = await target.version();
+    if (known?.version !== version) known = { version, log: await target.read(key) };
     return known.log;
   };
   return {

@@ -128,7 +128,7 @@ function trajectoriesUnit({ from, to }: Sides, sessionId: string): CopyUnit {
       const ours = new Set(await from.agents.listTraces(sessionId, MAX_TRACES));
       const theirs = await to.agents.listTraces(sessionId, MAX_TRACES);
       others.push(...theirs.filter((traceId) => !ours.has(traceId)));
-      if (others.length > 0) return { count: others.length, reason: `other trajectories, such as ${others[0]}` };
+      if (others.length > 0) return { count: others.length, reason: `trajectories differ, such as ${others[0]}` };
       if (same < MAX_TRACES) return null;
       return { count: 1, reason: `only the last ${MAX_TRACES} trajectories of a session can be listed` };
     },
@@ -156,7 +156,7 @@ function pauseUnit({ from, to, tenantId }: Sides, pause: PauseInfo): CopyUnit {
     async compare() {
       const { ours, isSame } = await read();
       if (isSame) return null;
-      if (ours) return { count: 1, reason: 'the pause is another in the target, or was consumed there' };
+      if (ours) return { count: 1, reason: 'the pause differs in the target, or was consumed there' };
       // A waiting pause may have ended in the meantime. A claimed pause may be released again.
       return pause.state === 'claimed' ? { count: 1, reason: 'the pause is claimed in the source' } : null;
     },
@@ -193,7 +193,7 @@ function memoryUnit(from: AgentStore, to: AgentStore, key: string): CopyUnit {
       return { copied: 1, same: 0 };
     },
     async compare() {
-      return (await read()).isSame ? null : { count: 1, reason: 'the memory state is another in the target' };
+      return (await read()).isSame ? null : { count: 1, reason: 'the memory state differs in the target' };
     },
   };
 }

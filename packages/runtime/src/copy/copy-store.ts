@@ -18,7 +18,7 @@ import { AGENT_WALKS } from './agents.ts';
 import { artifactUnits, kvUnits } from './documents.ts';
 import { sideBySide } from './joins.ts';
 import { Mirror } from './mirror.ts';
-import { CopyNotes, type CopyReport } from './report.ts';
+import { type CopyReport, CopyReportBuilder } from './report.ts';
 import { runUnits } from './runs.ts';
 import type { CopyPoint, CopyUnit, PartWalks, Sides } from './unit.ts';
 
@@ -78,7 +78,7 @@ class Copy {
   readonly #options: CopyOptions;
   readonly #signal: AbortSignal;
   readonly #probe: (point: CopyPoint) => void;
-  readonly #notes: CopyNotes;
+  readonly #builder: CopyReportBuilder;
   #progressAt = 0;
 
   constructor(from: Store, to: Store, options: CopyOptions) {
@@ -96,14 +96,14 @@ class Copy {
       });
     this.#signal = options.signal ?? NEVER;
     this.#probe = options.probe ?? (() => {});
-    this.#notes = new CopyNotes(this.#parts);
+    this.#builder = new CopyReportBuilder(this.#parts);
   }
 
   async run(): Promise<CopyReport> {
     await this.#forTenants((sides) => this.#copy(sides));
-    this.#notes.report.phase = 'verifying';
+    this.#builder.report.phase = 'verifying';
     await this.#forTenants((sides) => this.#verify(sides));
-    const report = this.#notes.end(!this.#signal.aborted);
+    const report = this.#builder.finish(!this.#signal.aborted);
     this.#options.onProgress?.(report);
     return report;
   }
@@ -113,12 +113,12 @@ class Copy {
     await mirror.begin();
     await this.#forUnits(sides, async (unit, part) => {
       this.#probe('copying');
-      this.#notes.count(part, await unit.copy());
+      this.#builder.count(part, await unit.copy());
       this.#probe('copied');
     });
     if (this.#signal.aborted) return;
     this.#probe('mirroring');
-    for (const [part, count] of await mirror.finish()) this.#notes.removed(part, count);
+    for (const [part, count] of await mirror.finish()) this.#builder.countRemoved(part, count);
   }
 
   async #verify(sides: Sides): Promise<void> {
@@ -126,11 +126,11 @@ class Copy {
     await this.#forUnits(sides, async (unit, part) => {
       this.#probe('verifying');
       const difference = await unit.compare();
-      if (difference) this.#notes.differs(part, tenantId, unit.id, difference);
+      if (difference) this.#builder.addDifference(part, tenantId, unit.id, difference);
     });
     if (this.#signal.aborted) return;
     for (const { part, id, ...difference } of await new Mirror(sides, this.#parts, false).extras())
-      this.#notes.differs(part, tenantId, id, difference);
+      this.#builder.addDifference(part, tenantId, id, difference);
   }
 
   async #forTenants(act: (sides: Sides) => Promise<void>): Promise<void> {
@@ -194,7 +194,7 @@ class Copy {
       await retry(TRIES, () => act(unit, part), this.#signal);
     } catch (error) {
       if (!isTidemarkError(error) || error.code === 'STORE_CLOSED') throw error;
-      this.#notes.fails(part, tenantId, unit.id, error);
+      this.#builder.addProblem(part, tenantId, unit.id, error);
     }
   }
 
@@ -202,7 +202,7 @@ class Copy {
     const now = performance.now();
     if (!this.#options.onProgress || now - this.#progressAt < PROGRESS_EVERY_MS) return;
     this.#progressAt = now;
-    this.#options.onProgress(this.#notes.progress());
+    this.#options.onProgress(this.#builder.progress());
   }
 }
 

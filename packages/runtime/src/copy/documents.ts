@@ -38,7 +38,7 @@ function recordsUnit({ to }: Sides, entries: readonly KvEntry[]): CopyUnit {
     async compare() {
       const differing = await others();
       const [first] = differing;
-      return first ? { count: differing.length, reason: `other records in the target, such as ${first.key}` } : null;
+      return first ? { count: differing.length, reason: `records differ in the target, such as ${first.key}` } : null;
     },
   };
 }

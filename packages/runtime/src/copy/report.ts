@@ -1,11 +1,11 @@
-/** The report of a copy: items written, items already the same, and remaining differences. */
+/** The report of a copy: items copied, items already identical, and remaining differences. */
 import type { TenantPart } from '@tidemark/core';
 import type { Difference } from './unit.ts';
 
 /** Counts of one part of a copy. */
 export interface CopyCounts {
   copied: number;
-  /** Items that were already the same in the target. */
+  /** Items that were already identical in the target. */
   same: number;
   /** Items removed from the target because they were erased or deleted in the source, or because of `mirror`. */
   removed: number;
@@ -18,12 +18,13 @@ export interface CopyReport {
   phase: 'copying' | 'verifying';
   durationMs: number;
   /**
-   * Counts by part. Runs, records, documents and artifacts are counted individually. Lists are counted by their items.
+   * Counts by part. Each run, record, document and artifact counts as one. Each entry of a list counts as one, not the
+   * list.
    */
   parts: Partial<Record<TenantPart, CopyCounts>>;
-  /** At most the first 1 000 differences. */
+  /** The first 1 000 differences. */
   differences: { part: TenantPart; tenantId: string; id: string; reason: string }[];
-  /** Items that could not be copied or compared, at most the first 100. */
+  /** The first 100 items that could not be copied or compared. */
   problems: { part: TenantPart; tenantId: string; id: string; error: unknown }[];
   /** Whether both stores were compared completely and are equal. */
   complete: boolean;
@@ -32,7 +33,7 @@ export interface CopyReport {
 const MAX_DIFFERENCES = 1_000;
 const MAX_PROBLEMS = 100;
 
-export class CopyNotes {
+export class CopyReportBuilder {
   readonly report: CopyReport = {
     phase: 'copying',
     durationMs: 0,
@@ -54,18 +55,18 @@ export class CopyNotes {
     counts.same += same;
   }
 
-  removed(part: TenantPart, count: number): void {
+  countRemoved(part: TenantPart, count: number): void {
     this.report.parts[part]!.removed += count;
   }
 
-  differs(part: TenantPart, tenantId: string, id: string, { count, reason }: Difference): void {
+  addDifference(part: TenantPart, tenantId: string, id: string, { count, reason }: Difference): void {
     const counts = this.report.parts[part];
     if (counts) counts.differing += count;
     this.#failed = true;
     if (this.report.differences.length < MAX_DIFFERENCES) this.report.differences.push({ part, tenantId, id, reason });
   }
 
-  fails(part: TenantPart, tenantId: string, id: string, error: unknown): void {
+  addProblem(part: TenantPart, tenantId: string, id: string, error: unknown): void {
     this.#failed = true;
     if (this.report.problems.length < MAX_PROBLEMS) this.report.problems.push({ part, tenantId, id, error });
   }
@@ -76,7 +77,7 @@ export class CopyNotes {
     return { ...this.report, parts: structuredClone(this.report.parts) };
   }
 
-  end(finished: boolean): CopyReport {
+  finish(finished: boolean): CopyReport {
     this.report.complete = finished && !this.#failed;
     return this.progress();
   }

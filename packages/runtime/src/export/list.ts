@@ -72,7 +72,10 @@ export class ListKeeper {
   /** Lists a complete file, if one is given, and the position after it. */
   async save(table: ExportTable['name'], position: TablePosition, file?: ExportFile): Promise<void> {
     if ((await readText(this.#target, LIST)) !== this.#text)
-      throw new TidemarkError('CONFLICT', 'Another export writes to the same place; give each a place of its own');
+      throw new TidemarkError(
+        'CONFLICT',
+        'Another export is writing to this target; use a separate target for each export',
+      );
     this.list.positions[table] = position;
     if (file) this.list.files.push(file);
     this.#text = `${JSON.stringify(this.list, null, 1)}\n`;
@@ -87,13 +90,13 @@ function parse(text: string): ExportList {
   } catch {
     // Reported below.
   }
-  throw new TidemarkError('STORAGE_ERROR', `${LIST} is not the list of an export; choose another place`);
+  throw new TidemarkError('STORAGE_ERROR', `${LIST} is not the list of an export; choose another target`);
 }
 
 function expectSame(name: string, listed: string | undefined, given: string | undefined): void {
   if (listed === given) return;
   throw invalidArgument(
     name,
-    `as in the export that it continues (${listed ?? 'none'}); choose another place for a new one`,
+    `as in the export that it continues (${listed ?? 'none'}); choose another target for a new one`,
   );
 }

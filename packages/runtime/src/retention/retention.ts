@@ -224,8 +224,7 @@ function keepersOf({ store, policies, archiver }: RetentionOptions): Keeper[] {
   ) =>
     (policies[kind] ?? []).map((policy, at) => {
       const result = check(policy, `policies.${kind}[${at}]`);
-      if (names.has(policy.name))
-        throw invalidArgument(`policies.${kind}[${at}].name`, 'a name of its own', policy.name);
+      if (names.has(policy.name)) throw invalidArgument(`policies.${kind}[${at}].name`, 'unique', policy.name);
       names.add(policy.name);
       return result;
     });

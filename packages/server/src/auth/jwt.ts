@@ -89,11 +89,15 @@ export function jwtVerifier(options: JwtOptions): TokenVerifier {
   };
 }
 
-function keySetOf(place: string): JWTVerifyGetKey {
-  if (!/^https?:/.test(place)) return fileKeys(place);
-  const url = new URL(place);
+function keySetOf(location: string): JWTVerifyGetKey {
+  if (!/^https?:/.test(location)) return fileKeys(location);
+  const url = new URL(location);
   if (url.protocol !== 'https:' && !isLoopback(url.hostname))
-    throw invalidArgument('keys', 'an https address: whoever alters them on the way could sign tokens', place);
+    throw invalidArgument(
+      'keys',
+      'an https address: anyone who alters the keys in transit could sign tokens',
+      location,
+    );
   return createRemoteJWKSet(url, { cacheMaxAge: KEYS_MS, timeoutDuration: FETCH_MS });
 }
 

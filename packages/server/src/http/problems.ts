@@ -19,7 +19,7 @@ const FAULTS: Partial<Record<ErrorCode, string>> = {
   PROJECTION_FAILED: 'A handler of a projection failed',
   STORAGE_FULL: 'The storage of the server is full; nothing was written',
   STORAGE_ERROR: 'The server could not read or write its storage',
-  SCHEMA_MISMATCH: 'The data was written by a newer version than the server can work beside',
+  SCHEMA_MISMATCH: 'The data was written by a version that this server cannot work with',
   DRIVER_MISSING: 'The server lacks a package that it needs',
   DURABILITY_TOO_WEAK: 'The storage of the server is less durable than it must be',
 };

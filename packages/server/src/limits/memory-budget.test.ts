@@ -26,7 +26,7 @@ describe('a memory budget', () => {
     expect(['a', 'b', 'c'].map((tenant) => budget.usedBy(tenant))).toEqual([300, 300, 300]);
   });
 
-  it('refuses with 503 if it may fit later, and with 413 if it never fits', () => {
+  it('rejects with 503 if it may fit later, and with 413 if it never fits', () => {
     const budget = new MemoryBudget(TOTAL);
     const first = budget.lease('a');
     first.grow(500);

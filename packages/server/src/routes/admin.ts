@@ -35,7 +35,7 @@ export const ADMIN_HANDLERS = bind(ADMIN_ROUTES, {
     const { tenantId } = query;
     const pause = await store.admin.readPause(params.pauseId, { ...options, tenantId });
     if (pause) return json(pause);
-    throw new Refusal(404, 'NOT_FOUND', 'There is no pause of this id that waits');
+    throw new Refusal(404, 'NOT_FOUND', 'There is no waiting pause with this id');
   },
   'POST /v1/admin/pauses': async ({ store, query, body, options }) => {
     const { tenantId } = query;

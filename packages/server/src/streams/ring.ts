@@ -27,11 +27,11 @@ export class Ring {
     const end = this.#first + this.#items.length;
     if (after === null) return { items: [], cursor: this.#cursorAt(end) };
     const [epoch, count] = after.split('.', 2);
-    const place = Number(count);
-    if (epoch !== this.#epoch || !(place >= this.#first && place <= end)) {
+    const position = Number(count);
+    if (epoch !== this.#epoch || !(position >= this.#first && position <= end)) {
       return { items: [], cursor: this.#cursorAt(end), isReset: true };
     }
-    const items = this.#items.slice(place - this.#first);
+    const items = this.#items.slice(position - this.#first);
     return { items, cursor: items.at(-1)?.cursor ?? after };
   }
 

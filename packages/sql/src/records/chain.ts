@@ -106,7 +106,7 @@ function rowsOf(
   // A record that these steps create and remove again has no row whose revision could be compared.
   if ((!state && before.storedRevision === 0) || (isJob && hidesIndexKeys(before))) return 'alone';
   const start = recordStart(name.tenantId, name.key);
-  const places = isJob ? movedIndexKeys(name.key, before.state, state) : { added: [], gone: [] };
+  const indexKeys = isJob ? movedIndexKeys(name.key, before.state, state) : { added: [], gone: [] };
   const fields: ChainRows['fields'] = [];
   for (const field of touched) {
     const value = state?.fields.get(field);
@@ -120,8 +120,8 @@ function rowsOf(
     sum: state ? recordSum(start, state) : 0,
     fields,
     goneFields: storedFields.filter((field) => !state?.fields.has(field)),
-    addedIndexKeys: places.added,
-    removedIndexKeys: places.gone,
+    addedIndexKeys: indexKeys.added,
+    removedIndexKeys: indexKeys.gone,
     requestIds: requestsToStore(name, before, requests),
   };
 }

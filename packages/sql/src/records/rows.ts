@@ -43,7 +43,7 @@ export function gatherIndexSteps(tenantId: string, rows: readonly (FieldRow & { 
     const { place, key } = rows[from]!;
     let to = from + 1;
     while (to < rows.length && rows[to]!.key === key && rows[to]!.place === place) to++;
-    records.push({ place, ...recordOf(tenantId, rows, from, to) });
+    records.push({ indexKey: place, ...recordOf(tenantId, rows, from, to) });
     from = to;
   }
   return records;

@@ -57,7 +57,10 @@ export function movedIndexKeys(
 ): { gone: string[]; added: string[] } {
   const old = before ? indexKeysOf(key, before.fields) : [];
   const now = after ? indexKeysOf(key, after.fields) : [];
-  return { gone: old.filter((place) => !now.includes(place)), added: now.filter((place) => !old.includes(place)) };
+  return {
+    gone: old.filter((indexKey) => !now.includes(indexKey)),
+    added: now.filter((indexKey) => !old.includes(indexKey)),
+  };
 }
 
 /** Whether the index may have entries that cannot be derived from the record, because it has expired or is damaged. */
@@ -82,7 +85,7 @@ export async function moveIndexKeys(
   for (const batch of batchesOf(added)) {
     await tx.run(
       addIndexKeys(batch.length),
-      batch.flatMap((place) => [tenantId, place, key]),
+      batch.flatMap((indexKey) => [tenantId, indexKey, key]),
     );
   }
 }

@@ -185,7 +185,7 @@ export const ROUTE_DESCRIPTIONS: Readonly<Record<RouteName, RouteDescription>> =
   },
   'POST /v1/kv-batch': {
     details:
-      'The answer has `results` in the order of the operations, or `unmet` with the first condition that does not hold. Engines without `kv.atomicBatch` answer `UNSUPPORTED`.',
+      'The response has `results` in the order of the operations, or `unmet` with the first condition that does not hold. Engines without `kv.atomicBatch` fail with `UNSUPPORTED`.',
     path: '/v1/kv-batch',
     body: {
       operations: [

@@ -78,7 +78,7 @@ export const Problem = Type.Object(
     rule: Type.Optional(Type.String()),
     errors: Type.Optional(
       Type.Array(Type.Object({ field: Type.String(), rule: Type.String() }), {
-        description: 'All faults of a refused event, at most 20',
+        description: 'All errors of an invalid event, at most 20',
       }),
     ),
     current: Type.Optional(Json),

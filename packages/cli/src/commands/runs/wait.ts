@@ -7,7 +7,8 @@ import { choicesOf, duration, one, text, withDefault } from '../../options.ts';
 export const wait = defineCommand({
   name: 'runs wait',
   summary: 'Wait until a run reaches a status or a sequence',
-  details: 'Exit code 6 when the run ended with another status, or with one of --fail-on; 7 when the time is up.',
+  details:
+    'Exits with code 6 if the run ended with another status, or with one of --fail-on, and with 7 if the time is up.',
   effect: 'ro',
   args: { run: one('id of the run') },
   options: {

@@ -21,14 +21,14 @@ const append = defineCommand({
     attempt: withDefault(integer('n', 'logical attempt', 1), 1),
     key: text('key', 'idempotency key (default: derived from the event)'),
     expectSeq: integer('seq', 'only if the last sequence of the run is this one'),
-    life: text('life', 'life of the run, or `new` to begin the next life of a deleted run'),
+    life: text('life', 'life of the run, or `new` to start the next life of a deleted run'),
     strict: toggle('reject an event that is not allowed in the state of the run'),
     project: text('id', 'project of a new run'),
     environment: text('id', 'environment of a new run'),
     plan: text('id', 'plan of a new run'),
     expires: text(
       'time',
-      "when a new run expires: '30d' after its last event once it has ended, '1h any' in any status",
+      "when a new run expires: '30d' after the last event of a finished run, '1h any' in any status",
     ),
   },
   examples: [
@@ -106,7 +106,7 @@ const remove = defineCommand({
   name: 'runs delete',
   summary: 'Delete a whole run',
   details:
-    'The id stays reserved, so that a late retry cannot recreate the run. `runs append --life new` begins it again.',
+    'The id stays reserved, so that a late retry cannot recreate the run. Use `runs append --life new` to reuse it.',
   effect: 'destructive',
   args: { run: one('id of the run') },
   examples: [
@@ -131,7 +131,7 @@ const removeExpired = defineCommand({
   name: 'runs delete-expired',
   summary: 'Delete runs that have expired',
   details:
-    'To readers, an expired run is deleted already; this frees its storage. Processes that use such runs also do it every 15 minutes.',
+    'For readers, an expired run is already deleted; this command frees its storage. Processes that use expiring runs also do this every 15 minutes.',
   effect: 'destructive',
   examples: [{ line: 'runs delete-expired --yes', shows: '"deleted":0' }],
   async run({ store, out, settings, dryRun, confirm, longCall }) {

@@ -65,7 +65,7 @@ export const CARRIED_PAUSE_CASES: readonly ConformanceCase[] = [
   }),
   pauseCase({
     id: 'general/admin-carries-no-dead-pauses',
-    title: 'putPause does not store an expired pause, and refuses an invalid one',
+    title: 'putPause does not store an expired pause, and rejects an invalid one',
     proves: ['AGT-4', 'GEN-1'],
     async run({ tenant, id }) {
       await tenant.agents.savePlannerState(id('token'), pausePayload());

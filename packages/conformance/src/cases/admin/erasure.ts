@@ -172,7 +172,7 @@ export const ERASURE_CASES: readonly ConformanceCase[] = [
       expectEqual(
         (await tenant.admin.eraseTenant(tenantId)).removed,
         { kv: 1 },
-        'the report counts the record of its own tenant',
+        "the report counts the tenant's own record",
       );
       expect((await store.forTenant(other).kv.get('k')) !== null, 'the other tenant is unchanged');
     },

@@ -247,7 +247,7 @@ export const ARGUMENT_CASES: ConformanceCase[] = METHODS.map(({ name, capability
     capability,
   )({
     id: `agents/arguments/${name}`,
-    title: `${name} refuses invalid arguments, names the argument and writes nothing`,
+    title: `${name} rejects invalid arguments, names the argument and writes nothing`,
     proves: ['GEN-1', 'AGT-1'],
     async run(bench) {
       const { agents } = bench.tenant;

@@ -243,7 +243,7 @@ export const EVENT_CASES = [
       const saves = Array.from({ length: 20 }, (_, n) => clients[n % 2]!.saveEvent(n % 4 < 2 ? bare : named));
       await Promise.all(saves);
       for (const agents of clients) {
-        expectEqual(await agents.loadHistory(traceId), [bare, named], 'each event is there once, for every client');
+        expectEqual(await agents.loadHistory(traceId), [bare, named], 'each event is stored once, for every client');
       }
     },
   }),

@@ -120,7 +120,7 @@ export const HOSTILE_ID_CASES: ConformanceCase[] = [
       carrier.capability,
     )({
       id: `agents/ids/${carrier.name}-under-no-id`,
-      title: `A ${carrier.name} with an invalid id is refused`,
+      title: `A ${carrier.name} with an invalid id is rejected`,
       proves: ['GEN-5', 'GEN-1'],
       async run(bench) {
         for (const [name, id] of INVALID_IDS) {

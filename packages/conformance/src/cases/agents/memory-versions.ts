@@ -58,7 +58,7 @@ export const MEMORY_VERSION_CASES = [
       };
       const remove = (n: number) => clients[(n + 1) % 2]!.deleteMemoryState(key);
       for (const round of upTo(5)) await Promise.all(upTo(6).flatMap((n) => [save(n), remove(n + round)]));
-      expectEqual(new Set(versions).size, versions.length, 'every save has a version of its own');
+      expectEqual(new Set(versions).size, versions.length, 'every save has a different version');
       const { version } = await clients[0]!.saveMemoryState(key, memoryState());
       expect(version > Math.max(...versions), 'the next save has a higher version than all others');
     },

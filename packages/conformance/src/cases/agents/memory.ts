@@ -155,7 +155,7 @@ export const MEMORY_CASES = [
         expectEqual(
           await agents.saveMemoryState(key, memoryState(2), next),
           { version: 2 },
-          'another request is another write',
+          'a different request id is a different write',
         );
       }
     },

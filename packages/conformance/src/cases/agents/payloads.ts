@@ -59,7 +59,7 @@ function payloadCases(carrier: Carrier): ConformanceCase[] {
 
     cases({
       id: `agents/payloads/${name}/non-json-is-refused`,
-      title: 'A value that JSON cannot represent is refused by name before anything is written',
+      title: 'A value that JSON cannot represent is rejected by name before anything is written',
       proves: [clause, 'GEN-4', 'GEN-1'],
       async run(bench) {
         const { agents } = bench.tenant;

@@ -52,7 +52,7 @@ export function sessionLogCases(log: SessionLog): ConformanceCase[] {
         expectEqual(
           await list(agents, unknown, { sinceId: 'x', taskId: 'y' }),
           [],
-          'an unknown session is empty with a cursor and a task, too',
+          'an unknown session is also empty with a cursor and a task',
         );
       },
     }),

@@ -93,7 +93,7 @@ export const TRAJECTORY_CASES = [
 
   trajectories({
     id: 'agents/trajectories/another-session-cannot-take-a-trace',
-    title: 'Saving a trace of another session is refused and changes nothing',
+    title: 'Saving a trace of another session is rejected and changes nothing',
     proves: ['AGT-9'],
     async run(bench) {
       const { agents } = bench.tenant;

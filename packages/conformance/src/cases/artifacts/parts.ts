@@ -57,7 +57,7 @@ export const PART_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/parts-keep-to-their-scope',
-    title: 'A part is read only within the scope of its artifact, and a bad range is refused by name',
+    title: 'A part is read only within the scope of its artifact, and a bad range is rejected by name',
     proves: ['AGT-11', 'GEN-1'],
     async run(bench) {
       const store = bench.tenant.artifacts;

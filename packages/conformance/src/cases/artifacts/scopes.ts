@@ -181,7 +181,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
       await inOrder(HOSTILE_IDS, async (sessionId) =>
         refs.set(sessionId, (await store.putText(TEXT, { scope: { sessionId } })).id),
       );
-      expectEqual(new Set(refs.values()).size, HOSTILE_IDS.length, 'every session has a reference of its own');
+      expectEqual(new Set(refs.values()).size, HOSTILE_IDS.length, 'every session has a separate reference');
       for (const [sessionId, id] of refs) {
         expectEqual(
           await listed(store, { sessionId }),
@@ -207,7 +207,7 @@ export const SCOPE_CASES: ConformanceCase[] = [
         {},
       ];
       const refs = await Promise.all(scopes.map((scope) => store.putText(TEXT, { scope })));
-      expectEqual(new Set(refs.map((ref) => ref.id)).size, scopes.length, 'every scope has a reference of its own');
+      expectEqual(new Set(refs.map((ref) => ref.id)).size, scopes.length, 'every scope has a separate reference');
     },
   }),
 

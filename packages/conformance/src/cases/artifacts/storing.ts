@@ -144,7 +144,7 @@ export const STORING_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/sources-keep-their-json',
-    title: 'The source of an artifact is returned deep-equal or refused',
+    title: 'The source of an artifact is returned deep-equal or rejected',
     proves: ['GEN-4'],
     async run(bench) {
       const store = bench.tenant.artifacts;
@@ -162,7 +162,7 @@ export const STORING_CASES: ConformanceCase[] = [
 
   artifacts({
     id: 'artifacts/bad-arguments-are-refused',
-    title: 'Invalid arguments are refused by name and nothing is stored',
+    title: 'Invalid arguments are rejected by name and nothing is stored',
     proves: ['GEN-1', 'GEN-5', 'AGT-11'],
     async run(bench) {
       const store = bench.tenant.artifacts;

@@ -61,7 +61,7 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
 
   generalCase({
     id: 'general/codec-refuses-plain-payloads',
-    title: 'When encryption is required, values stored without it are refused',
+    title: 'When encryption is required, values stored without it are rejected',
     proves: ['GEN-4'],
     needs: ['payloadCodec'],
     async run(bench) {
@@ -131,7 +131,7 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
 
   generalCase({
     id: 'general/reserved-member-is-refused',
-    title: 'A payload with the member that marks encoded payloads is refused before anything is written',
+    title: 'A payload with the member that marks encoded payloads is rejected before anything is written',
     proves: ['GEN-4', 'GEN-1'],
     needs: ['runs', 'memory'],
     async run({ tenant, tenantId, id }) {

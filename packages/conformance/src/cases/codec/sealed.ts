@@ -1,4 +1,4 @@
-/** Sealed fields of records: encoded for their place, read as written, and never compared (KV-11). */
+/** Sealed fields of records: encoded for their record and name, read as written, and never compared (KV-11). */
 import { randomBytes } from 'node:crypto';
 import { encryption, type KvStore, type PayloadCodec, type PayloadContext, type Store } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
@@ -107,7 +107,7 @@ export const SEALED_CASES: readonly ConformanceCase[] = [
         contexts.length = 0;
         await write(kv, `${KEY}.${name}`, 'secret');
         const own = { tenantId: bench.tenantId, kind: 'kv-field', owner: `${KEY}.${name}`, item: 'token' } as const;
-        expectEqual(contexts, [own], `${name} encodes the named field alone, for its place`);
+        expectEqual(contexts, [own], `${name} encodes only the named field, for its own context`);
       }
     },
   }),
@@ -154,7 +154,7 @@ export const SEALED_CASES: readonly ConformanceCase[] = [
           (await kv.swap(KEY, { expected: { plain: 'p' }, set: { plain: 'q' } })).swapped,
         ],
         [false, false, true],
-        'absence is compared, and so are the fields beside it',
+        'absence is compared, and so are the other fields',
       );
       const matches = async (op: 'eq' | 'ne' | 'lt' | 'gte', value: string) =>
         (await scanKeys({ kv } as never, KEY, { field: 'token', op, value })).length;
@@ -168,7 +168,7 @@ export const SEALED_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/sealing-is-refused',
-    title: 'fields of jobs, unknown names and stores without encryption refuse to seal before anything is written',
+    title: 'sealing fields of jobs, unknown names or in a store without encryption fails before anything is written',
     proves: ['KV-11'],
     needs: NEEDS,
     async run(bench) {

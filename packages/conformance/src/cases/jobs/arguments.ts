@@ -83,7 +83,7 @@ async function expectRefused(jobs: JobStore, wrong: readonly [field: string, cal
 export const ARGUMENT_CASES: readonly ConformanceCase[] = [
   jobsCase({
     id: 'jobs/wrong-arguments',
-    title: 'an invalid argument is refused with its field and the rule, and nothing is written',
+    title: 'an invalid argument is rejected with its field and the rule, and nothing is written',
     proves: ['GEN-2', 'KV-7'],
     async run(bench) {
       const { jobs, kv } = bench.tenant;
@@ -101,7 +101,7 @@ export const ARGUMENT_CASES: readonly ConformanceCase[] = [
   }),
   jobsCase({
     id: 'jobs/wrong-waits',
-    title: 'refuses an invalid park time, job to wake or option for expired leases, and writes nothing',
+    title: 'rejects an invalid park time, job to wake or option for expired leases, and writes nothing',
     proves: ['GEN-2', 'KV-7'],
     async run(bench) {
       const current = await held(bench, 'job');

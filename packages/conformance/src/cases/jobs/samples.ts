@@ -60,7 +60,7 @@ export async function overdueIds(bench: Bench, threshold: number | string): Prom
 /** Returns the job. Fails when it is missing. */
 export async function seen(bench: Bench, taskId: string): Promise<Job> {
   const job = await bench.tenant.jobs.get(ref(taskId));
-  expect(job, `job ${taskId} is there`);
+  expect(job, `job ${taskId} exists`);
   return job;
 }
 

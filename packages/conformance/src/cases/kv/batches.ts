@@ -115,7 +115,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/batch-is-bounded',
-    title: 'a batch has 1 to 25 operations with different keys and at most 1 MiB; anything else is refused unwritten',
+    title: 'a batch has 1 to 25 operations with different keys and at most 1 MiB; anything else is rejected unwritten',
     proves: ['KV-10', 'GEN-3'],
     needs: BATCH,
     async run(bench) {
@@ -217,7 +217,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
           ),
         );
         const revisions = results.map((result, n) => {
-          expect(result.written, 'every retry hears that it is written');
+          expect(result.written, 'every retry returns that it was written');
           const found = result.results.map(({ revision }) => revision);
           return (n + 1) % 3 ? found : found.toReversed();
         });

@@ -56,7 +56,7 @@ export const KEY_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/key-lengths',
-    title: 'keys and fields of 512 bytes are accepted, and longer, empty or malformed ones are refused',
+    title: 'keys and fields of 512 bytes are accepted, and longer, empty or malformed ones are rejected',
     proves: ['GEN-5', 'GEN-1'],
     async run(bench) {
       for (const id of MAX_IDS) {

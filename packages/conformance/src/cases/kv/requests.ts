@@ -115,7 +115,7 @@ export const REQUEST_CASES: readonly ConformanceCase[] = [
       expectEqual(
         [await removeMissing(), await removeMissing()],
         [false, false],
-        'a delete of a missing record returns false, also when retried',
+        'a delete of a missing record returns false, even when retried',
       );
       await kv.put('missing', { a: '1' });
       expectEqual(

@@ -139,7 +139,7 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
   }),
   kvCase({
     id: 'kv/pages-join-without-loss',
-    title: 'pages of any size together form the whole scan; limits outside 1 to 1 000 and foreign cursors are refused',
+    title: 'pages of any size together form the whole scan; limits outside 1 to 1 000 and foreign cursors are rejected',
     proves: ['KV-4'],
     async run(bench) {
       const keys = upTo(23)

@@ -80,7 +80,7 @@ export const ARCHIVE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/archive-or-append',
-    title: 'if an append and archiving compete, one of them is refused and no event is lost',
+    title: 'if an append and archiving compete, one of them is rejected and no event is lost',
     proves: ['RUN-15', 'RUN-7'],
     async run(bench) {
       const peer = (await bench.peer()).forTenant(bench.tenantId);

@@ -95,7 +95,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/batch-partly-refused-is-unknown',
-    title: 'a batch with one refused run reports that nothing was written only if that is true',
+    title: 'a batch with one rejected run reports that nothing was written only if that is true',
     proves: ['RUN-7', 'GEN-8'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -229,7 +229,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       expectEqual(
         results.map((it) => it.persisted),
         [false, true],
-        'a duplicate beside a new event on the right head succeeds',
+        'a duplicate together with a new event on the right head succeeds',
       );
     },
   }),

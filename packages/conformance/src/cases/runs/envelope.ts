@@ -148,7 +148,7 @@ export const ENVELOPE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/faults-are-reported-together',
-    title: 'the error of a refused event lists its faults, by field and rule and without values',
+    title: 'the error of a rejected event lists its faults, by field and rule and without values',
     proves: ['GEN-11', 'RUN-9'],
     async run(bench) {
       const runId = bench.id('run');

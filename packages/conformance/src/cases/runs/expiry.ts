@@ -273,7 +273,7 @@ export const EXPIRY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/expired-run-is-not-restored',
-    title: 'an export keeps its expiry: it is restored before that time, and refused after it',
+    title: 'an export keeps its expiry: it is restored before that time, and rejected after it',
     proves: ['RUN-21'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -294,7 +294,7 @@ export const EXPIRY_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/expiry-is-checked',
-    title: 'an expiry that is not a duration is refused',
+    title: 'an expiry that is not a duration is rejected',
     proves: ['RUN-21', 'GEN-1'],
     async run(bench) {
       const { runs } = bench.tenant;

@@ -110,7 +110,7 @@ export const FORK_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/fork-spares-other-runs',
-    title: 'a fork is refused if another run has the id or there is nothing to fork',
+    title: 'a fork is rejected if another run has the id or there is nothing to fork',
     proves: ['GEN-1', 'GEN-10', 'RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;

@@ -76,7 +76,7 @@ export const ID_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/reads-refuse-invalid-ids',
-    title: 'reads refuse invalid run ids by name',
+    title: 'reads reject invalid run ids by name',
     proves: ['GEN-5', 'GEN-1'],
     async run(bench) {
       for (const [name, value] of INVALID_IDS) {

@@ -243,7 +243,7 @@ export const INLINE_PROJECTION_CASES: readonly ConformanceCase[] = [
   }),
   inlineCase({
     id: 'runs/inline-projections-keep-conditions',
-    title: 'fences and transition checks apply to appends with projections; invalid projections are refused',
+    title: 'fences and transition checks apply to appends with projections; invalid projections are rejected',
     proves: ['RUN-7', 'RUN-11', 'GEN-1'],
     async run(bench) {
       const runId = bench.id('run');

@@ -96,7 +96,7 @@ export const LIFE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/new-life-only-after-deletion',
-    title: 'a new life is refused for a live or archived run, and begins life 1 of an unknown one',
+    title: 'a new life is rejected for a live or archived run, and begins life 1 of an unknown one',
     proves: ['RUN-18'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -304,7 +304,7 @@ export const LIFE_CASES: readonly ConformanceCase[] = [
       }
       expectEqual(read, [1, 2], 'the reader ends with the life it reads');
       expectEqual(numbersOf(await runs.fetchEvents(runId, { life: 1 })), [], 'life 1 is unknown');
-      expectEqual(numbersOf(await runs.fetchEvents(runId, { life: 2, limit: 1 })), [-1], 'life 2 is there');
+      expectEqual(numbersOf(await runs.fetchEvents(runId, { life: 2, limit: 1 })), [-1], 'life 2 exists');
     },
   }),
   runsCase({

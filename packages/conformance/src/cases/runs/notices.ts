@@ -207,7 +207,7 @@ export const NOTICE_CASES: readonly ConformanceCase[] = [
   }),
   noticeCase({
     id: 'runs/notices-only-of-what-happened',
-    title: 'a refused or repeated change has no notice',
+    title: 'a rejected or repeated change has no notice',
     async run(bench) {
       const { runs } = bench.tenant;
       const runId = bench.id('run');

@@ -159,7 +159,7 @@ export const REDACTION_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/redaction-needs-who-and-why',
-    title: 'a redaction without a name or a reason is refused and removes nothing',
+    title: 'a redaction without a name or a reason is rejected and removes nothing',
     proves: ['RUN-15', 'GEN-1'],
     needs: ['runs.redaction'],
     async run(bench) {

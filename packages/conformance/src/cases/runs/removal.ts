@@ -72,7 +72,7 @@ export const REMOVAL_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/deletion-at-a-sequence',
-    title: 'deleting a run with expectedSeq is refused unless that is its last sequence',
+    title: 'deleting a run with expectedSeq is rejected unless that is its last sequence',
     proves: ['RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;

@@ -67,7 +67,7 @@ export const RESTORE_RULE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/restored-times-are-past',
     title:
-      'a run with times in the future is refused, because later events could not follow it; the store’s own exports are accepted',
+      'a run with times in the future is rejected, because later events could not follow it; the store’s own exports are accepted',
     proves: ['RUN-6', 'RUN-15'],
     async run(bench) {
       const { runs } = bench.tenant;
@@ -88,7 +88,7 @@ export const RESTORE_RULE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/restored-payloads-can-be-read',
     title:
-      'a payload that looks encoded but cannot be decoded is refused unless keepEncoded is set, and the feed continues',
+      'a payload that looks encoded but cannot be decoded is rejected unless keepEncoded is set, and the feed continues',
     proves: ['RUN-15', 'GEN-4'],
     async run(bench) {
       const { runs } = bench.tenant;

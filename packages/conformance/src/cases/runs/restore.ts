@@ -186,7 +186,7 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/restore-refuses-forgeries',
-    title: 'an altered, truncated or reordered part is refused, and none of it is written',
+    title: 'an altered, truncated or reordered part is rejected, and none of it is written',
     proves: ['RUN-17', 'RUN-15', 'GEN-1'],
     async run(bench) {
       const { runs } = bench.tenant;

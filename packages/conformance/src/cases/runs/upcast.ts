@@ -64,7 +64,7 @@ export const UPCAST_CASES: readonly ConformanceCase[] = [
   }),
   runsCase({
     id: 'runs/version-1-attempts-are-checked',
-    title: 'version 1 attempts that are not numbers are refused',
+    title: 'version 1 attempts that are not numbers are rejected',
     proves: ['RUN-1', '004 §3.3'],
     async run(bench) {
       const scope = { tenantId: bench.tenantId, projectId: 'p', environmentId: 'e', planId: 'plan', planVersion: '2' };

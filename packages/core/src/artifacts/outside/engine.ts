@@ -1,6 +1,6 @@
 /**
  * An artifact engine whose bytes are objects of a byte store (AGT-11). References and the age of bytes stay in the
- * engine it wraps, which stores a pointer in place of the bytes. Every upload creates a new object, so that an object
+ * engine it wraps, which stores a pointer instead of the bytes. Every upload creates a new object, so that an object
  * is written once and never replaced. Bytes that the wrapped engine stored itself are still read from it.
  */
 import { isTidemarkError, TidemarkError } from '../../contracts/errors.ts';

@@ -1,5 +1,5 @@
 /**
- * The value that an engine stores in place of bytes that are stored elsewhere: the name of their object, and a checksum
+ * The value that an engine stores instead of bytes that are stored elsewhere: the name of their object, and a checksum
  * per chunk.
  */
 import { TidemarkError } from '../../contracts/errors.ts';

@@ -13,7 +13,7 @@ export const MEMORY_HANDLERS = bind(MEMORY_ROUTES, {
   'GET /v1/memory/{key}': async ({ store, params, options }) => {
     const record = await store.agents.getMemoryRecord(params.key, options);
     if (record) return json(record, { etag: tagOf(record.version) });
-    throw new Refusal(404, 'NOT_FOUND', 'There is no memory state of this key');
+    throw new Refusal(404, 'NOT_FOUND', 'There is no memory state with this key');
   },
   'PUT /v1/memory/{key}': async ({ store, params, body, options, request }) => {
     const { state, requestId } = body;

@@ -1,8 +1,8 @@
-/** The index entries of jobs that are told from a step, compared with those of the record after it. */
+/** The index keys of jobs that are predicted from a step, compared with those of the record after it. */
 import { indexKeysOf, type RecordWrite, recordAfter } from '@tidemark/core/engine';
 import { assert, constantFrom, dictionary, integer, oneof, option, property, record, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { placesAfter } from './job-places.ts';
+import { indexKeysAfter } from './job-index-keys.ts';
 
 const NOW = 1_790_000_000_000;
 const STATES = ['pending', 'claimed', 'running', 'completed', 'failed', 'cancelled', 'else', ''];
@@ -19,15 +19,15 @@ function bytesOf(fields: Record<string, string | null>): Map<string, Uint8Array 
 }
 
 /** Returns the entries that `change.lua` writes. */
-function told(write: RecordWrite): string[] | null {
-  const places = placesAfter(write);
-  if (!places) return null;
+function predicted(write: RecordWrite): string[] | null {
+  const indexKeys = indexKeysAfter(write);
+  if (!indexKeys) return null;
   const padded = (time: number) => String(time).padStart(15, '0');
-  return places.map(({ start, offset }) => (offset === null ? start : start + padded(NOW + offset)));
+  return indexKeys.map(({ start, offset }) => (offset === null ? start : start + padded(NOW + offset)));
 }
 
 describe('the index entries of a job after a step', () => {
-  it('are those of the record after it, whatever was in the record before', () => {
+  it('are those of the record after it, for any previous content of the record', () => {
     const states = option(constantFrom(...STATES));
     const fields = dictionary(constantFrom(...FIELDS), option(VALUES));
     const stamps = dictionary(constantFrom('created_at', 'run_at', 'timeout_at', 'updated_at'), OFFSETS);
@@ -43,9 +43,9 @@ describe('the index entries of a job after a step', () => {
           write.stamps = new Map(Object.entries(it.stamps));
           const fields = bytesOf(it.before) as Map<string, Uint8Array>;
           const after = recordAfter(write, exists ? { fields, revision: 1, expiresAt: null } : undefined, 2, NOW);
-          const places = told(write);
-          if (places) known++;
-          if (places) expect(places.sort()).toEqual((after ? indexKeysOf(keyOf(type), after.fields) : []).sort());
+          const indexKeys = predicted(write);
+          if (indexKeys) known++;
+          if (indexKeys) expect(indexKeys.sort()).toEqual((after ? indexKeysOf(keyOf(type), after.fields) : []).sort());
         }
       }),
       { numRuns: 3_000 },
@@ -56,7 +56,7 @@ describe('the index entries of a job after a step', () => {
   it('are known for new, claimed and completed jobs, and not for those that wait again', () => {
     const name = { space: 'kv', tenantId: 'default', key: keyOf('mail') } as const;
     const step = (fields: Record<string, string | null>, stamps: Record<string, number>, exists?: boolean) =>
-      told({
+      predicted({
         name,
         mode: 'merge',
         set: bytesOf(fields),
