@@ -47,30 +47,42 @@ interface UnstorageModule {
   };
 }
 
-/** Returns the driver of unstorage for a URL: its Redis driver, or its SQL driver on db0's connector of the engine. */
-async function unstorageDriver(url: string): Promise<unknown> {
+interface Db0Module {
+  createDatabase(connector: unknown): { dispose(): unknown };
+}
+
+/**
+ * Returns the driver of unstorage for a URL: its Redis driver, or its SQL driver on db0's connector of the engine, whose
+ * connection the caller has to close.
+ */
+async function unstorageDriver(url: string): Promise<{ driver: unknown; disconnect?: () => Promise<unknown> }> {
   if (url.startsWith('redis:')) {
     const { default: driver } = await load<{ default: (options: object) => unknown }>('unstorage/drivers/redis');
-    return driver({ url });
+    return { driver: driver({ url }) };
   }
   const isSqlite = url.startsWith('sqlite:');
-  const { createDatabase } = await load<{ createDatabase(connector: unknown): unknown }>('db0');
+  const { createDatabase } = await load<Db0Module>('db0');
   const { default: connector } = await load<{ default: (options: object) => unknown }>(
     isSqlite ? 'db0/connectors/node-sqlite' : 'db0/connectors/postgresql',
   );
   const { default: driver } = await load<{ default: (options: object) => unknown }>('unstorage/drivers/db0');
   const where = isSqlite ? { path: url.slice('sqlite:'.length) } : { url: { connectionString: url } };
-  return driver({ database: createDatabase(connector(where)) });
+  const database = createDatabase(connector(where));
+  return { driver: driver({ database }), disconnect: async () => database.dispose() };
 }
 
 async function openUnstorage(url: string): Promise<Values> {
   const { createStorage } = await load<UnstorageModule>('unstorage');
-  const storage = createStorage({ driver: await unstorageDriver(url) });
+  const { driver, disconnect } = await unstorageDriver(url);
+  const storage = createStorage({ driver });
   return {
     name: 'unstorage',
     set: (key, value) => storage.setItem(key, value),
     get: (key) => storage.getItem(key),
-    close: () => storage.dispose(),
+    async close() {
+      await storage.dispose();
+      await disconnect?.();
+    },
   };
 }
 

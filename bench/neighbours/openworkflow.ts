@@ -50,6 +50,9 @@ async function openPostgres(url: string): Promise<Backend> {
   return BackendPostgres.connect(url);
 }
 
+/** How long to wait before a signal is sent again that came before its wait. */
+const SIGNAL_AGAIN_MS = 50;
+
 /** A worker keeps a slot for every open workflow, and looks for work with each free one. */
 const MAX_RUNS = 64;
 
@@ -116,7 +119,8 @@ export async function openWorkflowPauses(url: string, callers: number): Promise<
       resumed.set(token, resolve);
       await pausing.run({ name: token });
       // A signal that no workflow waits for is dropped.
-      while ((await client.sendSignal({ signal: token, data: payload })).workflowRunIds.length === 0) await sleep(5);
+      while ((await client.sendSignal({ signal: token, data: payload })).workflowRunIds.length === 0)
+        await sleep(SIGNAL_AGAIN_MS);
       const received = await promise;
       resumed.delete(token);
       return received;
