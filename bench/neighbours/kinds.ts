@@ -1,15 +1,15 @@
 /**
- * What the scenarios call, by kind. A contender leaves out the optional operations that its library does not have; their
+ * The operations that the scenarios call, by kind. A contender leaves out the optional operations that its library does not have; their
  * scenarios are then not measured beside it.
  *
  * The libraries are installed with `npm ci --prefix bench/neighbours`, not with the repository, so the contenders declare
  * their types as far as they are used.
  */
 
-/** How many callers work at the same time, where a scenario does not say otherwise. */
+/** How many callers work at the same time, unless a scenario names another number. */
 export const CALLERS = 64;
 
-/** What every contender has. */
+/** The parts of every contender. */
 export interface Contender {
   name: string;
   close(): Promise<unknown>;

@@ -50,7 +50,7 @@ async function openPostgres(url: string): Promise<Backend> {
   return BackendPostgres.connect(url);
 }
 
-/** How long to wait before a signal is sent again that came before its wait. */
+/** How long to wait before retrying a signal that came before its wait. */
 const SIGNAL_AGAIN_MS = 50;
 
 /** A worker keeps a slot for every open workflow, and looks for work with each free one. */

@@ -1,4 +1,4 @@
-/** One round of each scenario, as every contender runs it. What it needs is prepared before the clock starts. */
+/** One round of each scenario, as every contender runs it. Its data is prepared before the clock starts. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CALLERS, type Contenders, type EventsContender, repeat } from './kinds.ts';
 import type { Kind, Scenario } from './scenarios.ts';

@@ -2,7 +2,7 @@
  * `npm run bench -- neighbours [postgres|redis|sqlite]`: compares Tidemark with other libraries on the same engine, in
  * alternating rounds in one process. Prints the ratio of rates (above 1: Tidemark is faster) and the CPU of the process
  * per operation. `--quick` takes a few minutes an engine, `--rounds 5` sets the rounds, `--only append,set` the
- * scenarios and `--beside keyv` the neighbours. What a narrowed run measures replaces only its own figures among the
+ * scenarios and `--beside keyv` the neighbours. A narrowed run replaces only its own figures among the
  * stored results. `--publish` then draws `docs/bench.svg` and writes the tables from the stored results; with
  * `--publish` alone nothing is measured. Install the neighbours first with `npm ci --prefix bench/neighbours`.
  */

@@ -82,7 +82,7 @@ const LACKS: Readonly<Record<string, string>> = {
 /** Whether a contender is a bare driver, which is a ceiling and no neighbour. */
 export const isBare = (contender: string) => LACKS[contender] === BARE;
 
-/** What a neighbour does not promise in a scenario. */
+/** Returns the promises that a neighbour does not make in a scenario. */
 export function lacksOf(scenario: string, contender: string): string {
   const kind = SCENARIOS.find(({ id }) => id === scenario)?.kind;
   return LACKS[`${contender} ${kind}`] ?? LACKS[contender] ?? '';
