@@ -1,48 +1,30 @@
-/** Event stores and checkpoint savers, each through its public API. */
-import type { Store } from '@tidemark/core';
-import { TidemarkSaver } from '@tidemark/langgraph';
+/** Event stores, each through its public API. */
+import { readFile } from 'node:fs/promises';
+import pg from 'pg';
 import { makeEvents } from '../events.ts';
-import { load } from './contenders.ts';
+import { type EventsContender, load } from './kinds.ts';
 
-/** A store of events by run. */
-export interface EventsContender {
-  name: string;
-  append(runId: string): Promise<unknown>;
-  appendMany(runId: string, count: number): Promise<unknown>;
-  /** Returns the number of events of a run. */
-  read(runId: string): Promise<number>;
-  close(): Promise<unknown>;
-}
-
-/** A store of checkpoints by thread. */
-export interface CheckpointsContender {
-  name: string;
-  put(thread: string, step: number): Promise<unknown>;
-  latest(thread: string): Promise<unknown>;
-  close(): Promise<unknown>;
-}
-
-export function tidemarkEvents(store: Store): EventsContender {
-  return {
-    name: 'tidemark',
-    append: (runId) => store.runs.appendEvent(makeEvents(1, () => runId)[0]!),
-    appendMany: (runId, count) => store.runs.appendEvents(makeEvents(count, () => runId)),
-    read: async (runId) => (await store.runs.fetchEvents(runId, { limit: 10_000 })).length,
-    close: () => store.close(),
-  };
+interface EmmettConsumer {
+  reactor(options: object): unknown;
+  start(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 interface EmmettModule {
   getPostgreSQLEventStore(url: string): {
     appendToStream(stream: string, events: object[]): Promise<unknown>;
     readStream(stream: string): Promise<{ events: unknown[] }>;
-    close(): Promise<unknown>;
+    aggregateStream(stream: string, options: object): Promise<{ state: { events: number } }>;
+    consumer(): EmmettConsumer;
+    schema: { migrate(): Promise<unknown> };
+    close(): Promise<void>;
   };
 }
 
 export async function emmett(url: string): Promise<EventsContender> {
   const { getPostgreSQLEventStore } = await load<EmmettModule>('@event-driven-io/emmett-postgresql');
   const store = getPostgreSQLEventStore(url);
+  await store.schema.migrate();
   const eventsOf = (runId: string, count: number) =>
     makeEvents(count, () => runId).map(({ eventType: type, payload, ...metadata }) => ({
       ...{ type, data: payload, metadata },
@@ -63,47 +45,86 @@ export async function emmett(url: string): Promise<EventsContender> {
     append: (runId) => append(runId, 1),
     appendMany: append,
     read: async (runId) => (await store.readStream(runId)).events.length,
+    /** Its consumers read every stream, so the handler selects the run. */
+    async follow(runId, received) {
+      const consumer = store.consumer();
+      consumer.reactor({
+        processorId: `follow-${runId}`,
+        startFrom: 'END',
+        eachMessage: ({ metadata }: { metadata: { streamName: string } }) => {
+          if (metadata.streamName === runId) received();
+        },
+      });
+      const ended = consumer.start();
+      return async () => {
+        await consumer.stop();
+        await ended;
+      };
+    },
+    snapshot: (runId) =>
+      store.aggregateStream(runId, {
+        initialState: () => ({ events: 0 }),
+        evolve: ({ events }: { events: number }) => ({ events: events + 1 }),
+      }),
     close: () => store.close(),
   };
 }
 
-interface Saver {
-  put(config: object, checkpoint: object, metadata: object, newVersions: object): Promise<unknown>;
-  getTuple(config: object): Promise<unknown>;
-}
+/** The files of message-db's database, in the order in which its own `install.sh` runs them. */
+const MESSAGE_DB_FILES = [
+  'roles/message-store',
+  'schema/message-store',
+  'extensions/pgcrypto',
+  'tables/messages',
+  'types/message',
+  ...['message-store-version', 'hash-64', 'acquire-lock', 'category', 'is-category', 'id', 'cardinal-id'].map(
+    (name) => `functions/${name}`,
+  ),
+  ...['stream-version', 'write-message', 'get-stream-messages', 'get-category-messages', 'get-last-stream-message'].map(
+    (name) => `functions/${name}`,
+  ),
+  ...['messages-id', 'messages-stream', 'messages-category'].map((name) => `indexes/${name}`),
+];
 
-interface CheckpointModule {
-  emptyCheckpoint(): object;
-  uuid6(clock: number): string;
-}
+const UNIQUE_VIOLATION = '23505';
 
-async function checkpointsIn(name: string, saver: Saver, close: () => Promise<unknown>): Promise<CheckpointsContender> {
-  const { emptyCheckpoint, uuid6 } = await load<CheckpointModule>('@langchain/langgraph-checkpoint');
-  const configOf = (thread: string) => ({ configurable: { thread_id: thread, checkpoint_ns: '' } });
-  return {
-    name,
-    put: (thread, step) => {
-      const messages = [`message ${step} of ${thread}`, 'charging the card of a customer'];
-      const state = { channel_values: { messages }, channel_versions: { messages: step + 1 } };
-      const checkpoint = { ...emptyCheckpoint(), id: uuid6(step), ...state };
-      return saver.put(configOf(thread), checkpoint, { source: 'loop', step, parents: {} }, state.channel_versions);
-    },
-    latest: (thread) => saver.getTuple(configOf(thread)),
-    close,
+/** The functions of message-db, called as its documentation describes. Every run is a stream of one category. */
+export async function messageDb(url: string): Promise<EventsContender> {
+  const pool = new pg.Pool({ connectionString: url, options: '-c search_path=message_store,public' });
+  for (const file of MESSAGE_DB_FILES) {
+    const path = new URL(import.meta.resolve(`@eventide/message-db/database/${file}.sql`));
+    await pool.query(await readFile(path, 'utf8'));
+  }
+  const write = async (client: pg.Pool | pg.PoolClient, runId: string, id: string = crypto.randomUUID()) => {
+    const { eventType, payload, ...metadata } = makeEvents(1, () => runId)[0]!;
+    const values = [id, runId, eventType, JSON.stringify(payload), JSON.stringify(metadata)];
+    return client.query({ name: 'write', text: 'SELECT write_message($1, $2, $3, $4, $5)', values });
   };
-}
-
-export function tidemarkCheckpoints(store: Store): Promise<CheckpointsContender> {
-  return checkpointsIn('tidemark', new TidemarkSaver(store) as unknown as Saver, () => store.close());
-}
-
-interface PostgresSaverModule {
-  PostgresSaver: { fromConnString(url: string): Saver & { setup(): Promise<unknown>; end(): Promise<unknown> } };
-}
-
-export async function langgraphSaver(url: string): Promise<CheckpointsContender> {
-  const { PostgresSaver } = await load<PostgresSaverModule>('@langchain/langgraph-checkpoint-postgres');
-  const saver = PostgresSaver.fromConnString(url);
-  await saver.setup();
-  return checkpointsIn('langgraph saver', saver, () => saver.end());
+  return {
+    name: 'message-db',
+    append: (runId) => write(pool, runId),
+    async appendOnce(runId, key) {
+      try {
+        await write(pool, runId, key);
+      } catch (error) {
+        if ((error as { code?: string }).code !== UNIQUE_VIOLATION) throw error;
+      }
+    },
+    async appendMany(runId, count) {
+      const client = await pool.connect();
+      try {
+        await client.query('BEGIN');
+        await Promise.all(Array.from({ length: count }, () => write(client, runId)));
+        await client.query('COMMIT');
+      } finally {
+        client.release();
+      }
+    },
+    async read(runId) {
+      const text = 'SELECT * FROM get_stream_messages($1, 0, 10000)';
+      const { rows } = await pool.query<{ data: string; metadata: string }>({ name: 'read', text, values: [runId] });
+      return rows.map(({ data, metadata }) => [JSON.parse(data), JSON.parse(metadata)] as const).length;
+    },
+    close: () => pool.end(),
+  };
 }

@@ -49,7 +49,8 @@ export interface Sweeper {
 }
 
 const STATES = ['claimed', 'running', 'pending', 'delayed', 'failed'] as const;
-const AT_ONCE = 8;
+/** Recoveries at the same time: as many as engines store in one shared commit. */
+const AT_ONCE = 64;
 const TRIES = 3;
 /** Maximum number of unpublished signals that are kept. Jobs beyond this number are found again after the threshold. */
 const MAX_UNSENT = 10_000;
