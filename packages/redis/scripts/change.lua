@@ -51,17 +51,16 @@ end
 
 -- Returns the store's own field of the record, and whether the fields are as expected.
 local function look(record, expected, absent, values)
-  local meta = try('HGET', record, META)
-  if values == expected or type(meta) == 'table' then return meta, true end
-  if values == expected + 1 then
-    local value = call('HGET', record, ARGV[expected])
-    return meta, absent == expected and not value or value == ARGV[values]
+  if values == expected then return try('HGET', record, META), true end
+  local read = try('HMGET', record, META, unpack(ARGV, expected, values - 1))
+  if read.err then return read, true end
+  for at = 0, absent - expected - 1 do
+    if read[2 + at] ~= ARGV[values + at] then return read[1], false end
   end
-  local read = call('HMGET', record, unpack(ARGV, expected, values - 1))
-  local holds = true
-  for at = 0, absent - expected - 1 do holds = holds and read[1 + at] == ARGV[values + at] end
-  for at = absent - expected, values - expected - 1 do holds = holds and not read[1 + at] end
-  return meta, holds
+  for at = absent - expected, values - expected - 1 do
+    if read[2 + at] then return read[1], false end
+  end
+  return read[1], true
 end
 
 local function carryOut(record, shape, length, exists, clears, wants, isJob, expected, absent, values, set, dropped,
