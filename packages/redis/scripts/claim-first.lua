@@ -38,13 +38,14 @@ local CLAIMS = #KEYS - 2 * BUCKETS
 -- Entries of expired records are skipped, up to this number.
 local MOST_READ = 2 * CLAIMS + 64
 local AT_ONCE = math.ceil(CLAIMS / BUCKETS)
+local AT_ONCE_TEXT = tostring(AT_ONCE)
 -- Up to this number of claims, it costs less to look up results of tables than to unpack all of them.
 local FEW = 4
 
 -- Returns when the first delayed job of a bucket is due, or -1. A time that cannot be read is due.
 local function firstDue(jobs)
   if DUE_FROM == '' then return -2 end
-  local first = call('ZRANGEBYLEX', jobs, '[' .. DUE_FROM, '(' .. DUE_TO, 'LIMIT', 0, 1)[1]
+  local first = call('ZRANGEBYLEX', jobs, '[' .. DUE_FROM, '(' .. DUE_TO, 'LIMIT', '0', '1')[1]
   return first and (tonumber(sub(first, #DUE_FROM + 1, find(first, '\0', 1, true) - 1)) or 0) or -1
 end
 
@@ -68,7 +69,7 @@ local function advance(head)
   local member = head.members[head.at]
   if not member and not head.isLast then
     local from = head.member and '(' .. head.member or '[' .. FROM
-    head.members, head.at = call('ZRANGEBYLEX', head.jobs, from, '(' .. TO, 'LIMIT', 0, AT_ONCE), 1
+    head.members, head.at = call('ZRANGEBYLEX', head.jobs, from, '(' .. TO, 'LIMIT', '0', AT_ONCE_TEXT), 1
     head.isLast = #head.members < AT_ONCE
     member = head.members[1]
   end
