@@ -71,7 +71,7 @@ describe.skipIf(WITHOUT_REDIS)('a claim on a single server', () => {
     const store = await openStore(sharedServer(), { prefix });
     await store.jobs.enqueue({ taskType: TYPE, taskId: 'a' });
     const claim = await store.jobs.claim({ taskType: TYPE }, { worker: 'w' });
-    const ended = engineOf(store).kv.write(
+    const ended = engineOf(store)!.kv!.write(
       {
         name: { space: 'kv', tenantId: 'default', key: keyOf('a') },
         mode: 'merge',
