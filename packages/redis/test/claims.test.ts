@@ -66,26 +66,6 @@ describe.skipIf(WITHOUT_REDIS)('a claim on a single server', () => {
     expect(scripts).toHaveLength(3);
   });
 
-  it('does not hold up the end of a job when the store closes', async () => {
-    const prefix = newPrefix();
-    const store = await openStore(sharedServer(), { prefix });
-    await store.jobs.enqueue({ taskType: TYPE, taskId: 'a' });
-    const claim = await store.jobs.claim({ taskType: TYPE }, { worker: 'w' });
-    const ended = engineOf(store)!.kv!.write(
-      {
-        name: { space: 'kv', tenantId: 'default', key: keyOf('a') },
-        mode: 'merge',
-        set: new Map([['note', Buffer.from('kept')]]),
-        brief: true,
-      },
-      {},
-    );
-    await Promise.all([store.close(), ended]);
-    const again = await openStore(sharedServer(), { prefix });
-    const note = await again.kv.getField(keyOf(claim!.taskId), 'note');
-    expect(Buffer.from(note!).toString()).toBe('kept');
-  });
-
   it('claims for all callers that wait, in order of priority and age', async () => {
     const store = await openStore(sharedServer());
     for (let n = 0; n < 30; n++) await store.jobs.enqueue({ taskType: TYPE, taskId: `job-${n}`, priority: n % 3 });
