@@ -14,6 +14,7 @@
 
 local META, COLON, JOB = '\0', 58, 1
 local call, try, byte, sub, find, match = redis.call, redis.pcall, string.byte, string.sub, string.find, string.match
+local format = string.format
 
 local function outcomeOf(code, wants, record, expiresAt)
   if wants == 0 then return code end
@@ -24,7 +25,7 @@ end
 local function addToIndex(tag, record, key)
   local kind, tenant = match(record, '^([^:]*):([^:]*):', #tag + 1)
   local names = tag .. kind .. '-names:' .. tenant
-  call('ZADD', names, 0, key)
+  call('ZADD', names, '0', key)
   noteTenant(names)
 end
 
@@ -51,17 +52,21 @@ end
 
 -- Returns the store's own field of the record, and whether the fields are as expected.
 local function look(record, expected, absent, values)
-  local meta = try('HGET', record, META)
-  if values == expected or type(meta) == 'table' then return meta, true end
-  if values == expected + 1 then
+  if values - expected < 2 then
+    local meta = try('HGET', record, META)
+    if values == expected or type(meta) == 'table' then return meta, true end
     local value = call('HGET', record, ARGV[expected])
     return meta, absent == expected and not value or value == ARGV[values]
   end
-  local read = call('HMGET', record, unpack(ARGV, expected, values - 1))
-  local holds = true
-  for at = 0, absent - expected - 1 do holds = holds and read[1 + at] == ARGV[values + at] end
-  for at = absent - expected, values - expected - 1 do holds = holds and not read[1 + at] end
-  return meta, holds
+  local read = try('HMGET', record, META, unpack(ARGV, expected, values - 1))
+  if read.err then return read, true end
+  for at = 0, absent - expected - 1 do
+    if read[2 + at] ~= ARGV[values + at] then return read[1], false end
+  end
+  for at = absent - expected, values - expected - 1 do
+    if read[2 + at] then return read[1], false end
+  end
+  return read[1], true
 end
 
 local function carryOut(record, shape, length, exists, clears, wants, isJob, expected, absent, values, set, dropped,
@@ -80,7 +85,8 @@ local function carryOut(record, shape, length, exists, clears, wants, isJob, exp
   local tag = sub(record, 1, length)
   local revisions = revisionsOf(tag)
   local revision = revisions.last + 1
-  local refused = writeFields(record, cut and revision .. sub(meta, cut) or revision, set, dropped, stamped, places)
+  local text = format('%.0f', revision)
+  local refused = writeFields(record, cut and text .. sub(meta, cut) or text, set, dropped, stamped, places)
   if type(refused) == 'table' then return refused end
   revisions.last = revision
   if meta and dropped < stamped then call('HDEL', record, unpack(ARGV, dropped, stamped - 1)) end

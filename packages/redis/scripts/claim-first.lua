@@ -28,6 +28,7 @@
 
 local call, sub, find, gsub, match, byte = redis.call, string.sub, string.find, string.gsub, string.match, string.byte
 local bxor, band, rshift = bit.bxor, bit.band, bit.rshift
+local unpackOne = struct.unpack
 local META = '\0'
 local DUE_FROM, DUE_TO, FROM, TO, STATE, EXPIRING = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local OWN = ARGV[7]
@@ -37,13 +38,14 @@ local CLAIMS = #KEYS - 2 * BUCKETS
 -- Entries of expired records are skipped, up to this number.
 local MAX_READ = 2 * CLAIMS + 64
 local AT_ONCE = math.ceil(CLAIMS / BUCKETS)
+local AT_ONCE_TEXT = tostring(AT_ONCE)
 -- Up to this number of claims, it costs less to look up results of tables than to unpack all of them.
 local FEW = 4
 
 -- Returns when the first delayed job of a bucket is due, or -1. A time that cannot be read is due.
 local function firstDue(jobs)
   if DUE_FROM == '' then return -2 end
-  local first = call('ZRANGEBYLEX', jobs, '[' .. DUE_FROM, '(' .. DUE_TO, 'LIMIT', 0, 1)[1]
+  local first = call('ZRANGEBYLEX', jobs, '[' .. DUE_FROM, '(' .. DUE_TO, 'LIMIT', '0', '1')[1]
   return first and (tonumber(sub(first, #DUE_FROM + 1, find(first, '\0', 1, true) - 1)) or 0) or -1
 end
 
@@ -51,8 +53,15 @@ local function earlier(a, b)
   return b < 0 and a or a < 0 and b or math.min(a, b)
 end
 
--- The buckets, each with its next entry.
-local heads, isCut, taken = {}, false, 0
+-- The next entry of each bucket, or false. Only buckets that are read or taken from have a head: a table for each of
+-- them took longer than the comparison of their entries.
+local nexts, heads, isCut, taken = {}, {}, false, 0
+
+local function newHead(bucket)
+  local head = { bucket = bucket, jobs = KEYS[bucket], members = {}, at = 0, due = -2 }
+  heads[bucket] = head
+  return head
+end
 
 -- Moves to the next entry of a bucket.
 local function advance(head)
@@ -60,11 +69,11 @@ local function advance(head)
   local member = head.members[head.at]
   if not member and not head.isLast then
     local from = head.member and '(' .. head.member or '[' .. FROM
-    head.members, head.at = call('ZRANGEBYLEX', head.jobs, from, '(' .. TO, 'LIMIT', 0, AT_ONCE), 1
+    head.members, head.at = call('ZRANGEBYLEX', head.jobs, from, '(' .. TO, 'LIMIT', '0', AT_ONCE_TEXT), 1
     head.isLast = #head.members < AT_ONCE
     member = head.members[1]
   end
-  head.member = member
+  head.member, nexts[head.bucket] = member, member or false
 end
 
 -- The revision of each bucket before the script.
@@ -77,24 +86,24 @@ local function readFronts()
   local readsAll = FRONTS == 0 or (due >= 0 and due <= clock())
   if readsAll and due >= 0 then due = -1 end
   for bucket = 1, BUCKETS do
-    local head = { jobs = KEYS[bucket], members = {}, at = 0, due = -2 }
     if not readsAll and (revisionsBefore[bucket] or '0') == ARGV[8 + 2 * bucket] then
       local member = ARGV[9 + 2 * bucket]
-      head.member, head.isLast = member ~= '' and member or nil, member == ''
+      nexts[bucket] = member ~= '' and member
     else
-      head.isNew, head.due = true, firstDue(head.jobs)
+      local head = newHead(bucket)
+      head.due = firstDue(head.jobs)
       due = earlier(due, head.due)
       advance(head)
     end
-    heads[bucket] = head
   end
   return due
 end
 
 local function newFronts()
   local fronts = {}
-  for bucket, head in ipairs(WANTED and heads or {}) do
-    if head.isNew then
+  for bucket = 1, WANTED and BUCKETS or 0 do
+    local head = heads[bucket]
+    if head then
       local revision = head.revisions and head.revisions.last or tonumber(revisionsBefore[bucket] or '0')
       fronts[#fronts + 1] = { bucket, revision, head.member or '', head.due }
     end
@@ -106,19 +115,19 @@ end
 -- and millisecond differently from the engines that compare bytes.
 local function take()
   if isCut then return nil end
-  local first
+  local first, member
   for bucket = 1, BUCKETS do
-    local head = heads[bucket]
-    if head.member and (not first or head.member < first.member) then first = head end
+    local entry = nexts[bucket]
+    if entry and (not member or entry < member) then first, member = bucket, entry end
   end
   if not first then return nil end
   taken = taken + 1
   isCut = taken > MAX_READ
   if isCut then return nil end
-  local member = first.member
-  first.isNew = true
-  advance(first)
-  return first, sub(member, find(member, '\0', 1, true) + 1)
+  local head = heads[first] or newHead(first)
+  head.member = member
+  advance(head)
+  return head, sub(member, find(member, '\0', 1, true) + 1)
 end
 
 -- Computes the other keys of a bucket when it is first needed: most claims take jobs of few buckets.
@@ -157,11 +166,9 @@ local function sumsFrom(stored, kind)
     if t then
       return inBase36(bxor(constant, t[a], t[b], t[c], t[d], t[e], t[f], t[g], t[h]) % 4294967296)
     end
-    local results, result = ARGV[kind.tables + index - 1], constant
-    for _, at in ipairs({ a, b, c, d, e, f, g, h }) do
-      result = bxor(result, (struct.unpack('<I4', results, 4 * at - 3)))
-    end
-    return inBase36(result % 4294967296)
+    local results = ARGV[kind.tables + index - 1]
+    local function at(entry) return (unpackOne('<I4', results, 4 * entry - 3)) end
+    return inBase36(bxor(constant, at(a), at(b), at(c), at(d), at(e), at(f), at(g), at(h)) % 4294967296)
   end
 end
 
@@ -213,8 +220,11 @@ local function index(head, key, kind, own)
   movePlaces(head.jobs, head.remembered, key, entries)
 end
 
+-- Most claims have no record that prevents them, and one command tells so for all.
+local isAnyPrevented = call('EXISTS', unpack(KEYS, 2 * BUCKETS + 1)) > 0
+
 local function claim(unless, request, kind, own, constant)
-  if call('EXISTS', unless) == 1 then return 0 end
+  if isAnyPrevented and call('EXISTS', unless) == 1 then return 0 end
   while true do
     local head, key = take()
     if not head then return 0 end

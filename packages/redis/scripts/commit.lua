@@ -25,12 +25,12 @@ local function addToLists(keyAt, keys, member, createdAt)
   local tenant, name = sub(member, 1, cut - 1), sub(member, cut + 1)
   if keys > 4 then
     local since = format('%016.0f', createdAt) .. '\0'
-    call('ZADD', KEYS[keyAt + 3], 0, since .. member)
-    call('ZADD', KEYS[keyAt + 4], 0, since .. name)
-    call('ZADD', KEYS[keyAt + 5], 0, name .. '\0' .. tenant)
+    call('ZADD', KEYS[keyAt + 3], '0', since .. member)
+    call('ZADD', KEYS[keyAt + 4], '0', since .. name)
+    call('ZADD', KEYS[keyAt + 5], '0', name .. '\0' .. tenant)
   end
-  call('ZADD', KEYS[keyAt + keys - 2], 0, name)
-  call('ZADD', KEYS[keyAt + keys - 1], 0, tenant)
+  call('ZADD', KEYS[keyAt + keys - 2], '0', name)
+  call('ZADD', KEYS[keyAt + keys - 1], '0', tenant)
 end
 
 local function write(keyAt, keys, at, count, createdAt, time)

@@ -128,7 +128,7 @@ local function change(step)
     keepRequests(step, held, clock())
   end
   if not step.existed then
-    redis.call('ZADD', step.names, 0, step.key)
+    redis.call('ZADD', step.names, '0', step.key)
     noteTenant(step.names)
   end
   if expiresAt ~= step.expiresAt or (expiresAt and step.mode == 'replace') then expire(step, expiresAt) end

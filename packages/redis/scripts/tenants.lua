@@ -11,7 +11,7 @@ end
 local function noteTenant(names)
   if redis.call('ZCARD', names) ~= 1 then return end
   local tenants, tenant = tenantOf(names)
-  redis.call('ZADD', tenants, 0, tenant)
+  redis.call('ZADD', tenants, '0', tenant)
 end
 
 -- Called after a name was removed.

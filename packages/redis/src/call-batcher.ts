@@ -33,19 +33,24 @@ export class CallBatcher {
   readonly #most: number;
   #waiting: Waiting[] = [];
   #isUnderWay = false;
-  #scheduled = false;
+  /** When the next batch is sent: after this turn, or after two turns. */
+  #scheduled: 'no' | 'soon' | 'later' = 'no';
 
   constructor(most: number, send: Send) {
     this.#send = send;
     this.#most = most;
   }
 
-  join<T>(keys: Encoded, args: Encoded, call: EngineCall, decode: Decode<T>): Promise<T> {
+  /**
+   * Adds a call to the next batch. With `waits`, the batch may wait for two turns of the event loop, so that a script
+   * which follows it, and calls `sendWaiting` before, is sent in the same write.
+   */
+  join<T>(keys: Encoded, args: Encoded, call: EngineCall, decode: Decode<T>, waits = false): Promise<T> {
     if (this.#waiting.length >= MAX_WAITING) return Promise.reject(overloaded());
     return new Promise<T>((resolve, reject) => {
       call.phase ??= 'waiting';
       this.#waiting.push({ keys, args, call, decode, resolve: resolve as Waiting['resolve'], reject });
-      this.#schedule();
+      this.#schedule(waits);
     });
   }
 
@@ -53,13 +58,26 @@ export class CallBatcher {
    * Sends after the current turn, so that callers woken in this turn can join. Calls that are made while a batch is in
    * progress form the next batch: batches are largest when they are sent one at a time.
    */
-  #schedule(): void {
-    if (this.#scheduled || this.#waiting.length === 0 || this.#isUnderWay) return;
-    this.#scheduled = true;
-    process.nextTick(() => {
-      this.#scheduled = false;
-      while (this.#waiting.length > 0 && !this.#isUnderWay) this.#sendNext();
-    });
+  #schedule(waits = false): void {
+    if (this.#waiting.length === 0 || this.#isUnderWay) return;
+    if (this.#scheduled === 'soon' || (waits && this.#scheduled === 'later')) return;
+    this.#scheduled = waits ? 'later' : 'soon';
+    const send = () => {
+      this.#scheduled = 'no';
+      this.sendWaiting();
+    };
+    if (waits) setImmediate(() => setImmediate(send));
+    else process.nextTick(send);
+  }
+
+  /** Whether calls wait for the next batch. */
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Sends the next batch now, unless one is under way. */
+  sendWaiting(): void {
+    while (this.#waiting.length > 0 && !this.#isUnderWay) this.#sendNext();
   }
 
   #sendNext(): void {

@@ -110,6 +110,11 @@ export class Commands {
     return this.#run(0, script, keys, args, call);
   }
 
+  /** Sends the waiting calls of a script now, so that a script that is sent in the same turn shares their write. */
+  sendWaiting(script: Script): void {
+    this.#batchers?.get(script)?.sendWaiting();
+  }
+
   /** Joins a script call shared with other callers, and resolves to this caller's decoded reply. */
   share<T>(
     bucket: number,
@@ -118,9 +123,12 @@ export class Commands {
     args: Encoded,
     call: EngineCall,
     decode: Decode<T>,
+    waits = false,
   ): Promise<T> {
     const batcher = this.#batchers?.get(script);
-    return batcher ? batcher.join(keys, args, call, decode) : this.#alone(bucket, script, keys, args, call, decode);
+    return batcher
+      ? batcher.join(keys, args, call, decode, waits)
+      : this.#alone(bucket, script, keys, args, call, decode);
   }
 
   async #alone<T>(
@@ -149,9 +157,15 @@ export class Commands {
   /** Waits until nothing is in progress, including follow-up work of calls that have just ended. */
   async drain(): Promise<void> {
     do {
-      while (this.#underWay > 0 || this.#servers.isWaiting()) await sleep(1);
+      while (this.#isBusy()) await sleep(1);
       await new Promise((resolve) => setImmediate(resolve));
-    } while (this.#underWay > 0 || this.#servers.isWaiting());
+    } while (this.#isBusy());
+  }
+
+  #isBusy(): boolean {
+    if (this.#underWay > 0 || this.#servers.isWaiting()) return true;
+    for (const batcher of this.#batchers?.values() ?? []) if (batcher.isWaiting) return true;
+    return false;
   }
 
   async #reach(

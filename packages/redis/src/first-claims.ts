@@ -7,7 +7,7 @@ import { overloaded, translate } from './errors.ts';
 import { expiryMember } from './layout.ts';
 import { Encoded } from './protocol/encode.ts';
 import type { RecordParts } from './record-parts.ts';
-import { CLAIM_FIRST } from './scripts.ts';
+import { CHANGE, CLAIM_FIRST } from './scripts.ts';
 import { NO_FIELDS, parseRecord } from './stored-record.ts';
 
 /** The reply for one claim: its key, new revision and former fields, 0 if it got no job, or an error. */
@@ -38,6 +38,11 @@ export class FirstClaimer {
     this.#harmless.note(bucket, revision);
   }
 
+  /** Whether this process claims jobs, so that a claim may follow the end of a job. */
+  get isUsed(): boolean {
+    return this.#queues.size > 0;
+  }
+
   async claim(tenantId: string, step: FirstClaims, call: EngineCall): Promise<FirstClaimed> {
     const { commands, layout } = this.#parts;
     const { due, ready, writes } = step;
@@ -57,6 +62,8 @@ export class FirstClaimer {
     fronts.encode(args);
     for (const kind of used) args.append(kind.arguments);
     const sentAt = performance.now();
+    // The ends of jobs that wait for this claim. One write to the socket is one flush of the server to its disk.
+    commands.sendWaiting(CHANGE);
     const reply = await commands.run(CLAIM_FIRST, keys, args.append(claims), call).catch((error: unknown) => {
       fronts.forget();
       throw error;

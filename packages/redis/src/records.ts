@@ -25,6 +25,7 @@ import type { Hints } from './hints.ts';
 import { expiryMember, type Layout, recordOfMember } from './layout.ts';
 import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, rangeWithin } from './lexical.ts';
 import { Encoded, encodeText } from './protocol/encode.ts';
+import type { Reply } from './protocol/replies.ts';
 import type { RecordParts } from './record-parts.ts';
 import { jobTypeOfRecord, outcomeOf, type StepReply, stepArguments } from './record-step.ts';
 import { matchesSum, recordStart } from './record-sums.ts';
@@ -126,7 +127,7 @@ class RedisRecords implements Records {
     const change = encodeChange(this.#layout, bucket, write, { brief, namesKeys: !this.#parts.oneServer });
     if (!change) return this.#applyOne(write, call);
     const { keys, args } = change;
-    return this.#commands.share<RecordOutcome>(bucket, CHANGE, keys, args, call, (reply) => {
+    const decode = (reply: Reply) => {
       const outcome = change.decode(reply);
       if (!outcome) return this.#applyOne(write, call);
       if (!outcome.applied) return outcome;
@@ -134,7 +135,10 @@ class RedisRecords implements Records {
       if (!change.queuesJob) this.#claimer?.noteHarmless(bucket, revision);
       this.#noteChange(bucket, write, revision, brief ? undefined : outcome.record);
       return outcome;
-    });
+    };
+    // A worker that ends a job claims the next one in the same turn of the event loop.
+    const waits = !change.queuesJob && jobTypeOfRecord(write.name) !== null && this.#claimer?.isUsed === true;
+    return this.#commands.share<RecordOutcome>(bucket, CHANGE, keys, args, call, decode, waits);
   }
 
   /** Watchers need the complete record. */

@@ -1,4 +1,5 @@
 /** Claims in one script: what the kit cannot see, such as round trips, checksums and lost replies. */
+import { Socket } from 'node:net';
 import { createClient } from '@redis/client';
 import { type ClaimedJob, isTidemarkError, replay, type Store } from '@tidemark/core';
 import { engineOf } from '@tidemark/core/engine';
@@ -44,6 +45,25 @@ describe.skipIf(WITHOUT_REDIS)('a claim on a single server', () => {
     expect(scripts()).toHaveLength(2);
     // Hints are published at the same time.
     expect(asks.mock.calls.filter(([command]) => !textOf(command).includes('PUBLISH'))).toHaveLength(2);
+  });
+
+  it('is sent in one write with the end of the job before', async () => {
+    const store = await openStore(sharedServer());
+    for (let n = 0; n < 40; n++) await store.jobs.enqueue({ taskType: TYPE, taskId: `job-${n}` });
+    const claim = () => store.jobs.claim({ taskType: TYPE }, { worker: 'w' });
+    let held = await Promise.all(Array.from({ length: 8 }, claim));
+    const writes = vi.spyOn(Socket.prototype, 'write');
+    onTestFinished(() => writes.mockRestore());
+    const taken: (ClaimedJob | null)[] = [];
+    for (let round = 0; round < 3; round++) {
+      const ended = held.map((job) => store.jobs.complete(job!));
+      held = await Promise.all(held.map(claim));
+      await Promise.all(ended);
+      taken.push(...held);
+    }
+    expect(new Set(taken.map((job) => job?.taskId)).size).toBe(24);
+    const scripts = writes.mock.calls.filter(([piece]) => String(piece).includes('EVALSHA'));
+    expect(scripts).toHaveLength(3);
   });
 
   it('claims for all callers that wait, in order of priority and age', async () => {
