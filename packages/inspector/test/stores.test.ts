@@ -149,7 +149,7 @@ describe('records', { timeout: 60_000 }, () => {
     await dialog.getByRole('textbox').fill('tmp.one');
     await rig.store.kv.setField('tmp.one', 'b', 2);
     await dialog.getByRole('button', { name: 'Delete' }).click();
-    await dialog.getByText('The record has changed meanwhile and was kept').waitFor();
+    await dialog.getByText('The record has changed in the meantime and was kept').waitFor();
     expect(await textOf('tmp.one', 'b')).toBe('2');
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Delete' }).click();

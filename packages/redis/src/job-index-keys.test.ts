@@ -76,5 +76,6 @@ describe('the index entries of a job after a step', () => {
     expect(step({ state: 'completed' }, { updated_at: 0 })).toEqual(['completed/mail/001790000000000']);
     expect(step({ state: 'pending' }, { updated_at: 0 })).toBeNull();
     expect(step({ state: 'completed' }, {})).toBeNull();
+    expect(step({ state: 'cancelled', updated_at: null }, {}), 'the time of creation counts').toBeNull();
   });
 });

@@ -87,7 +87,8 @@ function addTemplates(
 /** Whether a step on an existing job names all fields that its index entries depend on. */
 function namesAll(state: string, set: RecordWrite['set'], stamps: ReadonlyMap<string, number>): boolean {
   const names = (field: string) => set.has(field) || stamps.has(field);
-  if (DEPENDENT.has(state) || !names('updated_at')) return false;
+  // Without `updated_at`, the entries have the time of creation.
+  if (DEPENDENT.has(state) || !stamps.has('updated_at')) return false;
   return !HELD.has(state) || (names('timeout_at') && names('claim_id'));
 }
 
