@@ -78,13 +78,13 @@ describe.skipIf(WITHOUT_POSTGRES)('moves of held jobs', () => {
     const other = await openStore(url);
     const seen = await Promise.all(ids.map((taskId) => other.jobs.get({ taskType: TYPE, taskId })));
     expect(seen).toEqual([
-      expect.objectContaining({ state: 'completed', resultRef: 'sent' }),
-      expect.objectContaining({ state: 'completed' }),
-      expect.objectContaining({ state: 'running', currentStep: 1, stepCount: 3 }),
-      expect.objectContaining({ state: 'pending' }),
-      expect.objectContaining({ state: 'pending', retryCount: 1, error: 'mailbox full' }),
+      expect.objectContaining({ taskId: 'brief', state: 'completed' }),
+      expect.objectContaining({ taskId: 'completed', state: 'completed', resultRef: 'sent' }),
+      expect.objectContaining({ taskId: 'failed', state: 'pending', retryCount: 1, error: 'mailbox full' }),
+      expect.objectContaining({ taskId: 'parked', state: 'pending' }),
+      expect.objectContaining({ taskId: 'renewed', state: 'running', currentStep: 1, stepCount: 3 }),
     ]);
-    const [, , renewed, parked] = seen;
+    const [parked, renewed] = [seen[3], seen[4]];
     expect(renewed!.timeoutAt! - renewed!.updatedAt).toBe(2 * 3_600_000);
     expect(parked!.runAt! - parked!.updatedAt).toBe(3_600_000);
     expect((await other.kv.get(`${KEY}brief`))!.ttl).toBeGreaterThan(6 * 86_400_000);
